@@ -41,6 +41,10 @@ std::shared_ptr<const Plan> makePlan(int64_t ranks, int64_t elements,
   plan.values.push_back(std::make_unique<fb::ValueT>());
   plan.values[0]->count = elements;
   plan.values[0]->tensor = 0;
+  plan.phases.push_back(std::make_unique<fb::PhaseT>());
+  plan.steps.push_back(std::make_unique<fb::StepT>());
+  fb::StepT &step = *plan.steps[0];
+  step.name = plan.name;
   for (int i = 0; i < count; ++i) {
     auto op = std::make_unique<fb::InstructionT>();
     op->name = "op" + std::to_string(i);
@@ -51,8 +55,8 @@ std::shared_ptr<const Plan> makePlan(int64_t ranks, int64_t elements,
       op->constants = {1.0f};
     else
       op->axes = {0};
-    plan.tensors[0]->users.push_back(i);
-    plan.instructions.push_back(std::move(op));
+    addUse(step, 0, i);
+    step.instructions.push_back(std::move(op));
   }
   auto loaded = Plan::fromBytes(writePlan(plan));
   check(loaded.status());

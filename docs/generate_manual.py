@@ -31,6 +31,11 @@ strategies of this one compiler. Ask for one by its name, with the options to ch
 `bagua-opt --bagua-strategy='ddp{cap-bytes=8388608 wire=bf16}' step.mlir`. The second table below has every strategy
 with its options and their defaults. `bagua-sim --compare` predicts the step time under each, except `custom`.
 
+A module of several steps is compiled by one strategy for all, or by one for each:
+`bagua-opt --bagua-strategy='@warmup=ddp{wire=bf16} @compressed=ddp{wire=minmax_uint8} @freeze=ddp'`. Such a list names
+each step once, and has no strategy that searches. `bagua-sim` takes the same list; it predicts each row of the phase
+table and, with `--iterations=10000`, the time of that many iterations.
+
 The class says what a strategy does to the numbers by default. A *lossless* one computes the step's own numbers, up to
 the order of sums. A *lossy* one rounds gradients on their way. A *relaxed* one is another algorithm than synchronous
 data parallelism. Options do not change the class: with `wire=`, gradients are rounded under a lossless strategy, too.

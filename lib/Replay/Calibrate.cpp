@@ -263,7 +263,7 @@ absl::Status AxisCalibration::addMessagesInFlight(size_t kind,
 /// A rank's own work shares time with compute, so it is measured alone.
 absl::Status addWork(const Run &run, const CalibrationPlace &place,
                      const Effort &effort, int round, Samples &work) {
-  for (size_t kind = kCollectiveCount; kind < kKindCount; ++kind) {
+  for (size_t kind = kCollectiveCount; kind < kindCount(); ++kind) {
     auto measured = measure(run, kind, place, mixSizes(effort.counts, round),
                             {}, effort.steps);
     if (!measured.ok())
@@ -281,7 +281,7 @@ absl::StatusOr<std::string> measureAll(const Run &run,
   int rounds = kWorkRounds;
   for (const AxisCalibration &axis : axes)
     rounds = std::max(rounds, axis.rounds());
-  Samples work;
+  Samples work(kindCount());
   for (int round = 0; round < rounds; ++round) {
     for (AxisCalibration &axis : axes)
       if (round < axis.rounds())

@@ -17,7 +17,7 @@ namespace bagua::replay {
 namespace {
 
 /// The times of each kind.
-using Tables = std::array<Times, kKindCount>;
+using Tables = std::vector<Times>;
 
 /// The median, as a fraction.
 double partOf(const std::vector<double> &samples) {
@@ -180,7 +180,7 @@ double rateBeside(const Measured &alone, const Measured &beside) {
 }
 
 AxisFit fitAxis(const AxisSamples &samples) {
-  Tables alone, beside;
+  Tables alone(kindCount()), beside(kindCount());
   for (size_t kind = 0; kind < kCollectiveCount; ++kind) {
     alone[kind] = combine(samples.alone[kind], samples.isNetwork);
     beside[kind] = combine(samples.beside[kind], samples.isNetwork);
@@ -218,7 +218,7 @@ std::string printCluster(const std::string &comment,
   std::vector<std::string> axisTexts, workTexts;
   for (const AxisFit &axis : axes)
     axisTexts.push_back(printAxis(axis));
-  for (size_t kind = kCollectiveCount; kind < kKindCount; ++kind) {
+  for (size_t kind = kCollectiveCount; kind < kindCount(); ++kind) {
     Times ns = combine(work[kind], /*byMedian=*/false);
     raiseParts(ns);
     workTexts.push_back(printTable(kind, movedBy(kind), ns));

@@ -33,7 +33,7 @@ struct Measured {
 };
 
 /// The times of each round, by kind.
-using Samples = std::array<std::vector<Times>, kKindCount>;
+using Samples = std::vector<std::vector<Times>>;
 
 /// Small messages of one size that are in flight together.
 struct SmallInFlight {
@@ -67,7 +67,7 @@ struct AxisSamples {
   bool isNetwork = false;
   /// Times of collectives whose messages follow each other on one stream:
   /// without compute, and beside compute in long ops.
-  Samples alone, beside;
+  Samples alone = Samples(kindCount()), beside = Samples(kindCount());
   /// By round: the fraction of large messages' rate that remains beside compute
   /// in short ops (kShortOpNs) and in long ones (kLongOpNs).
   std::vector<double> besideShortOps, besideLongOps;

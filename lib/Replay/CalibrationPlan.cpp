@@ -6,13 +6,16 @@
 //===----------------------------------------------------------------------===//
 #include "CalibrationPlan.h"
 
+#include "Plan/Opcodes.h"
+#include "Plan/Phases.h"
+
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/Parts.h"
+#include "bagua/Support/UpdateRules.h"
 
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <random>
 
@@ -22,7 +25,7 @@ namespace {
 namespace fb = runtime::fb;
 
 struct Kind {
-  const char *name;
+  std::string name;
   fb::Opcode opcode;
   /// For a collective: how the result, or the operand, is distributed.
   bool hasPart = false;
@@ -30,37 +33,58 @@ struct Kind {
   fb::LayoutKind layout = {};
   /// For a rank's own work: the number of states that it updates, and of
   /// tensors that it reads and writes; 0 marks a collective.
-  int states = 0;
+  size_t states = 0;
   int moved = 0;
-  std::array<float, 4> constants = {};
-  size_t constantCount = 0;
+  std::vector<float> constants = {};
 };
 
-constexpr Kind makeWork(const char *name, fb::Opcode opcode, int states,
-                        int moved, const std::array<float, 4> &constants,
-                        size_t constantCount) {
-  return {name,   opcode, false,     false,        {},
-          states, moved,  constants, constantCount};
+/// The works of optimizers whose update is one instruction, and of linear.
+std::vector<Kind> worksOfRanks() {
+  std::vector<Kind> works;
+  works.push_back({.name = "linear",
+                   .opcode = fb::Opcode::Linear,
+                   .moved = 2,
+                   .constants = {0.5f}});
+  for (const UpdateRow &row : getUpdateRules())
+    for (size_t i = 0; row.isPromised && i < row.works.size(); ++i) {
+      size_t states = row.leastStates + i;
+      Kind work{.name = std::string(row.works[i]),
+                .opcode = runtime::opcodeOf(row.rule),
+                .states = states,
+                .moved = static_cast<int>(2 * states + row.inputs)};
+      for (const UpdateConstant *constant :
+           constantsOf(row, states, BiasCorrection::None))
+        work.constants.push_back(constant->usual);
+      works.push_back(work);
+    }
+  std::sort(works.begin(), works.end(),
+            [](const Kind &a, const Kind &b) { return a.name < b.name; });
+  return works;
 }
 
-constexpr std::array<Kind, kKindCount> kKinds = {
-    {{"all_gather", fb::Opcode::AllGather, true, false, fb::LayoutKind::Shard},
-     {"all_reduce", fb::Opcode::AllReduce},
-     {"broadcast", fb::Opcode::Broadcast, true, false, fb::LayoutKind::Root},
-     {"reduce", fb::Opcode::Reduce, true, true, fb::LayoutKind::Root},
-     {"reduce_scatter", fb::Opcode::ReduceScatter, true, true,
-      fb::LayoutKind::Shard},
-     makeWork("adam", fb::Opcode::Adam, 3, 7, {0.9f, 0.999f, 1e-8f, 0}, 4),
-     makeWork("linear", fb::Opcode::Linear, 0, 2, {0.5f}, 1),
-     makeWork("momentum", fb::Opcode::Sgd, 2, 5, {0.9f}, 1),
-     makeWork("sgd", fb::Opcode::Sgd, 1, 3, {}, 0)}};
+const std::vector<Kind> &kinds() {
+  static const std::vector<Kind> kKinds = [] {
+    std::vector<Kind> kinds = {
+        {"all_gather", fb::Opcode::AllGather, true, false,
+         fb::LayoutKind::Shard},
+        {"all_reduce", fb::Opcode::AllReduce},
+        {"broadcast", fb::Opcode::Broadcast, true, false, fb::LayoutKind::Root},
+        {"reduce", fb::Opcode::Reduce, true, true, fb::LayoutKind::Root},
+        {"reduce_scatter", fb::Opcode::ReduceScatter, true, true,
+         fb::LayoutKind::Shard}};
+    std::vector<Kind> works = worksOfRanks();
+    kinds.insert(kinds.end(), works.begin(), works.end());
+    return kinds;
+  }();
+  return kKinds;
+}
 
 class PlanMaker {
 public:
   PlanMaker(size_t kindNumber, const CalibrationPlace &where,
             const std::vector<size_t> &messageSizes,
             const Surroundings &surroundings)
-      : kind(kKinds[kindNumber]), place(where), sizes(messageSizes),
+      : kind(kinds()[kindNumber]), place(where), sizes(messageSizes),
         beside(surroundings) {}
 
   absl::StatusOr<std::shared_ptr<const Plan>> make();
@@ -77,6 +101,7 @@ private:
   const std::vector<size_t> &sizes;
   const Surroundings &beside;
   fb::PlanT plan;
+  fb::StepT &step() { return *plan.steps[0]; }
   /// The tensors of the messages.
   std::vector<uint32_t> messages;
 };
@@ -110,14 +135,14 @@ int64_t PlanMaker::addTensor(const std::string &name, int64_t count,
   tensor.role = fb::Role::Value;
   tensor.name = name;
   tensor.shape = {count};
-  tensor.users = {user};
+  runtime::addUse(step(), static_cast<uint32_t>(plan.tensors.size()) - 1, user);
   return static_cast<int64_t>(plan.tensors.size()) - 1;
 }
 
 /// Adds a rank's own work on a message's tensor. Its other results stay with
 /// the runtime.
 void PlanMaker::addWork(fb::InstructionT &op, uint32_t number, int64_t count) {
-  for (int state = 0; state < kind.states; ++state) {
+  for (size_t state = 0; state < kind.states; ++state) {
     int64_t tensor =
         addTensor(absl::StrCat("state", state, ".", number), count, number);
     plan.tensors.back()->role =
@@ -128,8 +153,7 @@ void PlanMaker::addWork(fb::InstructionT &op, uint32_t number, int64_t count) {
   if (kind.states == 0)
     op.outputs.push_back(addValue(
         addTensor(absl::StrCat("result", number), count, number), count));
-  op.constants.assign(kind.constants.begin(),
-                      kind.constants.begin() + kind.constantCount);
+  op.constants = kind.constants;
   op.has_learning_rate = kind.states > 0;
   op.learning_rate = 0.1f;
 }
@@ -140,8 +164,8 @@ void PlanMaker::addMessage(uint32_t number) {
   plan.tensors.back()->given_by_program = true;
   messages.push_back(static_cast<uint32_t>(tensor));
   uint32_t whole = addValue(tensor, count);
-  plan.instructions.push_back(std::make_unique<fb::InstructionT>());
-  fb::InstructionT &op = *plan.instructions.back();
+  step().instructions.push_back(std::make_unique<fb::InstructionT>());
+  fb::InstructionT &op = *step().instructions.back();
   op.name = absl::StrCat(kind.name, number);
   op.opcode = kind.opcode;
   op.ready = {messages.back()};
@@ -158,13 +182,16 @@ void PlanMaker::addMessage(uint32_t number) {
 }
 
 void PlanMaker::addProgramOp(const char *name, int64_t costNs) {
-  plan.program.push_back(std::make_unique<fb::ProgramOpT>());
-  plan.program.back()->name = name;
-  plan.program.back()->cost_ns = costNs;
+  step().program.push_back(std::make_unique<fb::ProgramOpT>());
+  step().program.back()->name = name;
+  step().program.back()->cost_ns = costNs;
 }
 
 absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
   plan.name = "calibrate";
+  plan.steps.push_back(std::make_unique<fb::StepT>());
+  step().name = plan.name;
+  plan.phases.push_back(std::make_unique<fb::PhaseT>());
   for (int stream = 0; stream < beside.streams; ++stream)
     plan.streams.push_back(absl::StrCat("comm", stream));
   plan.cluster = std::make_unique<fb::ClusterT>();
@@ -179,14 +206,14 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
     addMessage(i);
   for (uint32_t i = 0; i < sizes.size(); ++i) {
     addProgramOp("give", 0);
-    plan.program.back()->gives = {messages[i]};
+    step().program.back()->gives = {messages[i]};
     int64_t leftNs = beside.computeNs.empty() ? 0 : beside.computeNs[sizes[i]];
     for (; leftNs > 0; leftNs -= beside.opNs)
       addProgramOp("compute", std::min(leftNs, beside.opNs));
   }
   for (uint32_t i = 0; i < sizes.size(); ++i) {
     addProgramOp("update", 0);
-    plan.program.back()->waits = {messages[i]};
+    step().program.back()->waits = {messages[i]};
   }
   return Plan::fromBytes(runtime::writePlan(plan));
 }
@@ -200,10 +227,12 @@ int countWithin(double bytes, size_t size, int least, int most) {
 
 } // namespace
 
-std::string kindName(size_t kind) { return kKinds[kind].name; }
+size_t kindCount() { return kinds().size(); }
+
+std::string kindName(size_t kind) { return kinds()[kind].name; }
 
 bool isRooted(size_t kind) {
-  return kKinds[kind].hasPart && kKinds[kind].layout == fb::LayoutKind::Root;
+  return kinds()[kind].hasPart && kinds()[kind].layout == fb::LayoutKind::Root;
 }
 
 bool getsResult(size_t kind, const CalibrationPlace &place, int64_t rank) {
@@ -213,14 +242,14 @@ bool getsResult(size_t kind, const CalibrationPlace &place, int64_t rank) {
   for (size_t axis = place.axis + 1; axis < place.axes.size(); ++axis)
     inner *= place.axes[axis].size;
   const bool isRoot = rank / inner % place.axes[place.axis].size == 0;
-  return isRoot == kKinds[kind].isPartTheResult;
+  return isRoot == kinds()[kind].isPartTheResult;
 }
 
-int movedBy(size_t kind) { return kKinds[kind].moved; }
+int movedBy(size_t kind) { return kinds()[kind].moved; }
 
 double trafficOf(size_t kind, int64_t ranks) {
   double part = (static_cast<double>(ranks) - 1) / static_cast<double>(ranks);
-  if (kKinds[kind].opcode == fb::Opcode::AllReduce)
+  if (kinds()[kind].opcode == fb::Opcode::AllReduce)
     return 2 * part;
   return isRooted(kind) ? 1 : part;
 }

@@ -35,7 +35,7 @@ using Times = std::vector<int64_t>;
 /// The kinds that are measured: first collectives, then a rank's own work. Each
 /// group is in the order of names, as are the tables in a cluster's text.
 inline constexpr size_t kCollectiveCount = 5;
-inline constexpr size_t kKindCount = 9;
+size_t kindCount();
 
 std::string kindName(size_t kind);
 inline bool isWork(size_t kind) { return kind >= kCollectiveCount; }

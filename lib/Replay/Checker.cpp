@@ -8,7 +8,6 @@
 
 #include "Gifts.h"
 #include "Movement.h"
-#include "UpdatedStates.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -76,48 +75,72 @@ int64_t localElements(const Plan &plan, uint32_t number, int64_t rank) {
   return runtime::localCount(tensorAt(plan, number), plan.cluster(), rank);
 }
 
-RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
-    : plan(loaded), rank(ownRank), tolerances(loaded),
-      filled(loaded.root().tensors()->size(), -1),
-      relationOf(filled.size(), -1), updatesOf(filled.size()),
-      isWaitedFor(filled.size(), false), lastChecked(filled.size(), -1) {
-  own.rank = rank;
-  own.checkedSteps.resize(filled.size());
-  const auto &contract = *plan.root().contract();
-  for (uint32_t i = 0; i < contract.size(); ++i) {
-    const fb::Relation &relation = *contract.Get(i);
-    relationOf[relation.tensor()] = i;
-    if (!isUpdated(relation))
+RankChecker::StepContract::StepContract(const Plan &plan,
+                                        const fb::Step &promised)
+    : step(promised), tolerances(plan, promised),
+      relationOf(plan.root().tensors()->size(), nullptr),
+      updatesOf(relationOf.size()), isWaitedFor(relationOf.size(), false) {
+  for (const fb::Relation *relation : *step.contract()) {
+    relationOf[relation->tensor()] = relation;
+    if (!isUpdated(*relation))
       continue;
-    updatesOf[relation.of()].push_back(i);
-    for (uint32_t state : *relation.update()->states())
-      relationOf[state] = i;
+    updatesOf[relation->of()].push_back(relation);
+    for (uint32_t state : *relation->update()->states())
+      relationOf[state] = relation;
   }
-  if (plan.root().program())
-    for (const fb::ProgramOp *op : *plan.root().program())
+  if (step.program())
+    for (const fb::ProgramOp *op : *step.program())
       if (op->waits())
         for (uint32_t tensor : *op->waits())
           isWaitedFor[tensor] = true;
 }
 
-bool RankChecker::isLeftAlone(uint32_t tensor) const {
-  const fb::Tensor &given = tensorAt(plan, tensor);
-  bool isTouched = given.users() && given.users()->size() > 0;
-  return (given.role() == fb::Role::Gradient || !isTouched) &&
-         plan.root().program() && plan.root().program()->size() > 0 &&
-         !isTakenBack(tensor);
+bool RankChecker::StepContract::isLeftAlone(const Plan &plan,
+                                            uint32_t tensor) const {
+  auto *users = runtime::usersOf(step, tensor);
+  bool isTouched = users && users->size() > 0;
+  return (tensorAt(plan, tensor).role() == fb::Role::Gradient || !isTouched) &&
+         step.program() && step.program()->size() > 0 && !isWaitedFor[tensor];
 }
 
 /// The relation of an update checks more than this one.
-bool RankChecker::isLeftToUpdates(const fb::Relation &relation) const {
+bool RankChecker::StepContract::isLeftToUpdates(
+    const fb::Relation &relation) const {
   if (isWaitedFor[relation.tensor()])
     return false;
   auto &updates = updatesOf[relation.of()];
-  return std::any_of(updates.begin(), updates.end(), [&](uint32_t number) {
-    const fb::Relation &update = *plan.root().contract()->Get(number);
-    return update.reduce() == relation.reduce() &&
-           axesOf(update) == axesOf(relation);
-  });
+  return std::any_of(updates.begin(), updates.end(),
+                     [&](const fb::Relation *update) {
+                       return update->reduce() == relation.reduce() &&
+                              axesOf(*update) == axesOf(relation);
+                     });
+}
+
+/// The tensors that the contract names, and those that the program gives
+/// without any relation. A tensor that a relation only reads need not come
+/// back, since its result is checked.
+std::set<uint32_t>
+RankChecker::StepContract::findReturned(const Plan &plan) const {
+  std::set<uint32_t> returned, read;
+  for (const fb::Relation *relation : *step.contract()) {
+    if (!isUpdated(*relation) && !isLeftToUpdates(*relation))
+      returned.insert(relation->tensor());
+    read.insert(relation->of());
+  }
+  for (uint32_t i = 0; i < relationOf.size(); ++i)
+    if (tensorAt(plan, i).given_by_program() && !read.count(i) &&
+        !isLeftAlone(plan, i))
+      returned.insert(i);
+  return returned;
+}
+
+RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
+    : plan(loaded), rank(ownRank), filled(loaded.root().tensors()->size(), -1),
+      lastChecked(filled.size(), -1) {
+  own.rank = rank;
+  own.checkedSteps.resize(filled.size());
+  for (const fb::Step *step : *plan.root().steps())
+    contracts.emplace_back(plan, *step);
 }
 
 ElementRange RankChecker::rangeOf(uint32_t number) const {
@@ -137,29 +160,39 @@ bool RankChecker::fill(uint32_t tensor, int64_t step, std::byte *data) {
   return true;
 }
 
+/// The tensor's relation in the first step that has one; null if none has.
+const fb::Relation *RankChecker::findRelation(uint32_t tensor) const {
+  for (const StepContract &contract : contracts)
+    if (const fb::Relation *relation = contract.relationOf[tensor];
+        relation &&
+        runtime::runsInIterations(
+            plan.root(), static_cast<uint32_t>(&contract - contracts.data())))
+      return relation;
+  return nullptr;
+}
+
 void RankChecker::check(uint32_t tensor, const std::byte *data) {
-  int64_t relation = relationOf[tensor];
-  uint32_t of =
-      relation < 0 ? tensor : plan.root().contract()->Get(relation)->of();
-  int64_t step = filled[of];
+  const fb::Relation *any = findRelation(tensor);
+  int64_t step = filled[any ? any->of() : tensor];
   if (step <= lastChecked[tensor])
     return; // the program looks at it again
   lastChecked[tensor] = step;
   ++own.checkedSteps[tensor];
-  if (relation < 0)
-    checkUnchanged(tensor, step, data);
+  if (const fb::Relation *relation = contractOf(step).relationOf[tensor])
+    checkRelation(*relation, step, data);
   else
-    checkRelation(static_cast<uint32_t>(relation), step, data);
+    checkUnchanged(tensor, step, data);
 }
 
 std::vector<uint32_t> RankChecker::updatedStates() const {
-  std::vector<uint32_t> states;
+  std::set<uint32_t> states;
   if (plan.cluster().isWorker(rank))
-    for (const fb::Relation *relation : *plan.root().contract())
-      if (isUpdated(*relation))
-        states.insert(states.end(), relation->update()->states()->begin(),
-                      relation->update()->states()->end());
-  return states;
+    for (const StepContract &contract : contracts)
+      for (const fb::Relation *relation : *contract.step.contract())
+        if (isUpdated(*relation))
+          states.insert(relation->update()->states()->begin(),
+                        relation->update()->states()->end());
+  return {states.begin(), states.end()};
 }
 
 /// The number of a tensor among an update's states.
@@ -168,21 +201,56 @@ static size_t placeAmong(const fb::Update &update, uint32_t tensor) {
          update.states()->begin();
 }
 
+/// Whether a state comes from the first rank before anything else happens.
+bool RankChecker::isBroadcastFirst(uint32_t tensor) const {
+  for (uint32_t number : runtime::stepsBefore(plan.root(), 0))
+    if (const fb::Relation *relation = contracts[number].relationOf[tensor])
+      return relation->relation() == fb::RelationKind::Broadcast &&
+             static_cast<int64_t>(axesOf(*relation).size()) ==
+                 plan.topology().axisCount();
+  return false;
+}
+
 void RankChecker::fillState(uint32_t tensor, std::byte *data) {
-  const auto &contract = *plan.root().contract();
-  const fb::Update &update = *contract.Get(relationOf[tensor])->update();
+  const fb::Update &update = *findRelation(tensor)->update();
   ElementRange range = rangeOf(tensor);
   generateState(plan, update, placeAmong(update, tensor), range.begin,
                 range.size(), data);
+  // Other values than the first rank's, so that a broadcast shows.
+  if (rank > 0 && isBroadcastFirst(tensor))
+    generateValues(typeOf(tensorAt(plan, tensor)),
+                   valueKey(tensorAt(plan, tensor).name()->str(), rank, -1),
+                   range.begin, range.size(), data);
 }
 
-void RankChecker::checkState(uint32_t tensor, int64_t updates,
+/// What becomes of an update's states in the first `updates` iterations and, if
+/// `isInNext`, before the next one.
+std::vector<StateEvent> RankChecker::findEvents(const fb::Update &update,
+                                                int64_t updates,
+                                                bool isInNext) {
+  std::vector<StateEvent> events;
+  auto add = [&](StepContract &contract, int64_t iteration) {
+    for (const fb::Relation *relation : *contract.step.contract())
+      if (placeAmong(update, relation->tensor()) < update.states()->size())
+        events.push_back(
+            {relation, iteration, contract.tolerances.of(*relation)});
+  };
+  for (int64_t i = 0; i < updates + isInNext; ++i) {
+    for (uint32_t number : runtime::stepsBefore(plan.root(), i))
+      add(contracts[number], i);
+    if (i < updates)
+      add(contractOf(i), i);
+  }
+  return events;
+}
+
+void RankChecker::checkState(uint32_t tensor, int64_t updates, bool isInNext,
                              const std::byte *data) {
   if (updates <= lastChecked[tensor])
     return; // the program looks at it again
   lastChecked[tensor] = updates;
-  const fb::Relation &relation =
-      *plan.root().contract()->Get(relationOf[tensor]);
+  const fb::Relation &relation = *findRelation(tensor);
+  const fb::Update &update = *relation.update();
   ElementRange range = rangeOf(tensor);
   std::vector<int64_t> group = plan.topology().groupOf(rank, axesOf(relation));
   if (isEqualInGroup(plan, relation, tensor)) {
@@ -191,9 +259,9 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates,
     if (group[0] != rank)
       return;
   }
-  size_t state = placeAmong(*relation.update(), tensor);
-  double tolerance =
-      updatedTolerance(plan, relation, updates, state, tolerances.of(relation));
+  size_t state = placeAmong(update, tensor);
+  const std::vector<StateEvent> events = findEvents(update, updates, isInNext);
+  double tolerance = updatedTolerance(plan, update, events, state);
   if (!std::isfinite(tolerance))
     return own.found.fail(
         0, absl::StrFormat("state '%s' on rank %d: rounding of its gradients "
@@ -201,7 +269,7 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates,
                            tensorAt(plan, tensor).name()->str(), rank));
   compare(tensor, updates, range.size(), tolerance, data,
           [&](int64_t begin, int64_t count, std::byte *output) {
-            expectUpdated(plan, relation, group, updates, state,
+            expectUpdated(plan, update, events, group, state,
                           range.begin + begin, count, output);
           });
 }
@@ -249,9 +317,8 @@ void RankChecker::checkUnchanged(uint32_t tensor, int64_t step,
           });
 }
 
-void RankChecker::checkRelation(uint32_t number, int64_t step,
+void RankChecker::checkRelation(const fb::Relation &relation, int64_t step,
                                 const std::byte *data) {
-  const fb::Relation &relation = *plan.root().contract()->Get(number);
   bool isEqual = isEqualInGroup(plan, relation, relation.tensor());
   if (isEqual)
     own.digests[{relation.tensor(), step}] = digest(
@@ -273,7 +340,8 @@ void RankChecker::checkReduced(const fb::Relation &relation, int64_t step,
   for (int64_t member : group)
     keys.push_back(giftKey(plan, relation.of(), member, step));
   ElementRange range = rangeOf(relation.tensor());
-  compare(relation.tensor(), step, range.size(), tolerances.of(relation), data,
+  compare(relation.tensor(), step, range.size(),
+          contractOf(step).tolerances.of(relation), data,
           [&](int64_t begin, int64_t count, std::byte *output) {
             expectReduced(typeOf(tensor),
                           static_cast<ReduceKind>(relation.reduce()), keys,
@@ -293,8 +361,9 @@ void RankChecker::checkMoved(const fb::Relation &relation, int64_t step,
                     static_cast<int64_t>(group.size()));
   DataType type = typeOf(tensorAt(plan, relation.of()));
   int64_t bytes = dataTypeBytes(type);
-  compare(relation.tensor(), step, movement.count(), tolerances.of(relation),
-          data, [&](int64_t begin, int64_t count, std::byte *output) {
+  compare(relation.tensor(), step, movement.count(),
+          contractOf(step).tolerances.of(relation), data,
+          [&](int64_t begin, int64_t count, std::byte *output) {
             for (int64_t i = begin; i < begin + count;) {
               MovedRun run = movement.at(i);
               int64_t length = std::min(run.length, begin + count - i);
@@ -328,8 +397,7 @@ CheckResult mergeChecks(const Plan &plan,
       for (uint64_t part : {static_cast<uint64_t>(place.first),
                             static_cast<uint64_t>(place.second), found})
         result.digest = (result.digest ^ part) * kDigestPrime;
-      const fb::Relation &relation =
-          *plan.root().contract()->Get(first.relationOf[place.first]);
+      const fb::Relation &relation = *first.findRelation(place.first);
       int64_t leader = plan.topology().groupOf(rank.rank, axesOf(relation))[0];
       auto other = ranks[leader].digests.find(place);
       if (other != ranks[leader].digests.end() && other->second != found)
@@ -340,33 +408,28 @@ CheckResult mergeChecks(const Plan &plan,
                                place.second, rank.rank, leader));
     }
 
-  // The tensors that the contract names, and those that the program gives
-  // without any relation. A tensor that a relation only reads need not come
-  // back, since its result is checked.
-  std::set<uint32_t> expected, read;
-  for (const fb::Relation *relation : *plan.root().contract()) {
-    if (!isUpdated(*relation) && !first.isLeftToUpdates(*relation))
-      expected.insert(relation->tensor());
-    read.insert(relation->of());
-  }
-  for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i)
-    if (tensorAt(plan, i).given_by_program() && !read.count(i) &&
-        !first.isLeftAlone(i))
-      expected.insert(i);
+  // By tensor: the number of iterations in which it comes back.
+  std::map<uint32_t, int64_t> expected;
+  std::vector<std::set<uint32_t>> returned;
+  for (const RankChecker::StepContract &contract : first.contracts)
+    returned.push_back(contract.findReturned(plan));
+  for (int64_t step = 0; step < steps; ++step)
+    for (uint32_t tensor : returned[runtime::stepOf(plan.root(), step)])
+      ++expected[tensor];
   result.tensors =
       static_cast<int64_t>(expected.size() + first.updatedStates().size());
   if (result.tensors == 0)
     result.fail(0, "nothing was checked: expected tensors in the plan's "
                    "contract or given by its program, found none");
   for (const RankFindings &rank : ranks)
-    for (uint32_t tensor : expected)
+    for (auto [tensor, times] : expected)
       if (plan.cluster().isWorker(rank.rank) &&
-          rank.checkedSteps[tensor] != steps)
+          rank.checkedSteps[tensor] < times)
         result.fail(0, absl::StrFormat(
                            "tensor '%s' on rank %d was given back in %d of %d "
                            "steps",
                            tensorAt(plan, tensor).name()->str(), rank.rank,
-                           rank.checkedSteps[tensor], steps));
+                           rank.checkedSteps[tensor], times));
   return result;
 }
 

@@ -13,7 +13,9 @@
 #define BAGUA_LIB_REPLAY_CHECKER_H
 
 #include "CheckValues.h"
+#include "Plan/Phases.h"
 #include "Tolerance.h"
+#include "UpdatedStates.h"
 
 #include "bagua/Replay/CheckResult.h"
 #include "bagua/Runtime/Plan.h"
@@ -23,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,17 +56,23 @@ public:
   /// Checks a tensor that the program has just taken back.
   void check(uint32_t tensor, const std::byte *data);
 
-  /// Whether the program ever takes the tensor back.
-  bool isTakenBack(uint32_t tensor) const { return isWaitedFor[tensor]; }
-  /// Whether the contract says how updates use this gradient.
-  bool hasUpdate(uint32_t tensor) const { return !updatesOf[tensor].empty(); }
+  /// Whether the program takes the tensor back in an iteration.
+  bool isTakenBack(uint32_t tensor, int64_t step) const {
+    return contractOf(step).isWaitedFor[tensor];
+  }
+  /// Whether the contract of an iteration says how updates use this gradient.
+  bool hasUpdate(uint32_t tensor, int64_t step) const {
+    return !contractOf(step).updatesOf[tensor].empty();
+  }
 
   /// The states that the runtime updates and of which this rank has a part.
   std::vector<uint32_t> updatedStates() const;
   /// Fills a state before the first step.
   void fillState(uint32_t tensor, std::byte *data);
-  /// Checks a state that `updates` steps have updated.
-  void checkState(uint32_t tensor, int64_t updates, const std::byte *data);
+  /// Checks a state that `updates` iterations have updated. `isInNext` says
+  /// that the next one has begun, and so the steps that run before it.
+  void checkState(uint32_t tensor, int64_t updates, bool isInNext,
+                  const std::byte *data);
 
   const RankFindings &findings() const { return own; }
 
@@ -72,14 +81,41 @@ private:
                                  const std::vector<RankFindings> &ranks,
                                  int64_t steps);
 
-  /// Whether nobody takes the tensor back: it is a gradient, or a signal that
-  /// instructions wait for but never touch, and the plan has program ops, none
-  /// of which waits for it.
-  bool isLeftAlone(uint32_t tensor) const;
-  /// Whether only updates use the result of a relation, so that nobody need
-  /// take it back.
-  bool isLeftToUpdates(const runtime::fb::Relation &relation) const;
-  void checkRelation(uint32_t number, int64_t step, const std::byte *data);
+  /// What one of the plan's steps promises.
+  struct StepContract {
+    StepContract(const Plan &plan, const runtime::fb::Step &promised);
+
+    /// Whether nobody takes the tensor back: it is a gradient, or a signal that
+    /// instructions wait for but never touch, and the step has program ops,
+    /// none of which waits for it.
+    bool isLeftAlone(const Plan &plan, uint32_t tensor) const;
+    /// Whether only updates use the result of a relation, so that nobody need
+    /// take it back.
+    bool isLeftToUpdates(const runtime::fb::Relation &relation) const;
+    /// The tensors that come back in each iteration, but for updated states.
+    std::set<uint32_t> findReturned(const Plan &plan) const;
+
+    const runtime::fb::Step &step;
+    Tolerances tolerances;
+    /// By tensor: its relation; null if it has none.
+    std::vector<const runtime::fb::Relation *> relationOf;
+    /// By tensor: the relations of updates that read it.
+    std::vector<std::vector<const runtime::fb::Relation *>> updatesOf;
+    std::vector<bool> isWaitedFor;
+  };
+
+  const StepContract &contractOf(int64_t step) const {
+    return contracts[runtime::stepOf(plan.root(), step)];
+  }
+  StepContract &contractOf(int64_t step) {
+    return contracts[runtime::stepOf(plan.root(), step)];
+  }
+  const runtime::fb::Relation *findRelation(uint32_t tensor) const;
+  std::vector<StateEvent> findEvents(const runtime::fb::Update &update,
+                                     int64_t updates, bool isInNext);
+  bool isBroadcastFirst(uint32_t tensor) const;
+  void checkRelation(const runtime::fb::Relation &relation, int64_t step,
+                     const std::byte *data);
   void checkReduced(const runtime::fb::Relation &relation, int64_t step,
                     const std::byte *data);
   void checkMoved(const runtime::fb::Relation &relation, int64_t step,
@@ -92,15 +128,11 @@ private:
 
   const Plan &plan;
   const int64_t rank;
-  Tolerances tolerances;
+  /// By the plan's step.
+  std::vector<StepContract> contracts;
   RankFindings own;
   /// By tensor: the last step for which it was filled; -1 before.
   std::vector<int64_t> filled;
-  /// By tensor: the number of its relation; -1 if it has none.
-  std::vector<int64_t> relationOf;
-  /// By tensor: the relations of updates that read it.
-  std::vector<std::vector<uint32_t>> updatesOf;
-  std::vector<bool> isWaitedFor;
   /// By tensor: the last step that was checked.
   std::vector<int64_t> lastChecked;
 };

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "RankReport.h"
 
+#include "bagua/Runtime/PlanGenerated.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <nlohmann/json.hpp>
@@ -59,6 +61,12 @@ RankReport fromJson(const json &text) {
 
 } // namespace
 
+int64_t checkedSteps(const Plan &plan, const ReplayOptions &options) {
+  return plan.root().steps()->size() == 1
+             ? kCheckedSteps
+             : std::max<int64_t>(kCheckedSteps, options.steps);
+}
+
 ReplayResult mergeReports(const Plan &plan, const ReplayOptions &options,
                           const std::vector<RankReport> &reports) {
   ReplayResult result;
@@ -78,7 +86,7 @@ ReplayResult mergeReports(const Plan &plan, const ReplayOptions &options,
     findings.push_back(report.check);
   }
   if (options.check)
-    result.check = mergeChecks(plan, findings, kCheckedSteps);
+    result.check = mergeChecks(plan, findings, checkedSteps(plan, options));
   return result;
 }
 

@@ -29,6 +29,10 @@ struct RankReport {
   RankFindings check;
 };
 
+/// How many iterations a check looks at: those that are timed, if the plan has
+/// several steps, and else kCheckedSteps.
+int64_t checkedSteps(const Plan &plan, const ReplayOptions &options);
+
 /// Merges the reports, which are indexed by rank.
 ReplayResult mergeReports(const Plan &plan, const ReplayOptions &options,
                           const std::vector<RankReport> &reports);

@@ -9,6 +9,7 @@
 #include "Checker.h"
 #include "Mishap.h"
 #include "Plan/Opcodes.h"
+#include "Plan/Phases.h"
 #include "RankReport.h"
 
 #include "bagua/Runtime/Communicator.h"
@@ -106,7 +107,14 @@ private:
   absl::Status runSteps(int64_t count, bool checks);
   absl::Status runStep(int64_t step, bool checks);
   absl::Status runProgramOp(const fb::ProgramOp &op, int64_t step, bool checks);
-  absl::Status runWithoutProgram(int64_t step, bool checks);
+  absl::Status runProgram(const fb::Step &planned, int64_t step, bool checks);
+  absl::Status runLateOps(const fb::Step &planned, int64_t step, bool checks);
+  absl::Status runWithoutProgram(const fb::Step &planned, int64_t step,
+                                 bool checks);
+  absl::Status runOnServer(int64_t step, bool checks);
+  const fb::Step &stepAt(int64_t iteration) const {
+    return *plan->root().steps()->Get(runtime::stepOf(plan->root(), iteration));
+  }
   absl::Status give(uint32_t tensor, int64_t step, bool checks);
   absl::Status wait(uint32_t tensor, bool checks);
   absl::Status drain(bool checks);
@@ -115,7 +123,7 @@ private:
     return runtime::hasTensor(tensorAt(tensor), plan->cluster(), number);
   }
   bool isArgument(uint32_t tensor) const;
-  bool isUsedByRuntime(uint32_t tensor) const;
+  bool isUsedByRuntime(uint32_t tensor, int64_t step) const;
   std::byte *dataOf(uint32_t tensor) const {
     return static_cast<std::byte *>(*session->address(
         TensorId(tensor),
@@ -158,37 +166,40 @@ bool Rank::isArgument(uint32_t tensor) const {
 }
 
 /// Whether the tensor is an argument, or a gradient of an update that the
-/// contract doesn't know.
-bool Rank::isUsedByRuntime(uint32_t tensor) const {
+/// contract of the iteration doesn't know.
+bool Rank::isUsedByRuntime(uint32_t tensor, int64_t step) const {
   if (isArgument(tensor))
     return true;
-  if (checker.hasUpdate(tensor) || !tensorAt(tensor).users() ||
+  const fb::Step &planned = stepAt(step);
+  auto *users = runtime::usersOf(planned, tensor);
+  if (checker.hasUpdate(tensor, step) || !users ||
       tensorAt(tensor).role() != fb::Role::Gradient)
     return false;
-  for (uint32_t user : *tensorAt(tensor).users()) {
-    fb::Opcode opcode = plan->root().instructions()->Get(user)->opcode();
-    if (runtime::kindOf(opcode) == runtime::InstructionKind::Update)
-      return true;
-  }
-  return false;
+  return std::any_of(users->begin(), users->end(), [&](uint32_t user) {
+    fb::Opcode opcode = planned.instructions()->Get(user)->opcode();
+    return runtime::kindOf(opcode) == runtime::InstructionKind::Update;
+  });
 }
 
 /// Binds memory to tensors that instructions touch, that the program gives or
 /// that the contract names.
 absl::Status Rank::bindAll() {
   std::vector<bool> isNeeded = isUpdated;
-  for (const fb::Relation *relation : *plan->root().contract())
-    isNeeded[relation->tensor()] = isNeeded[relation->of()] = true;
+  for (const fb::Step *planned : *plan->root().steps()) {
+    for (const fb::Relation *relation : *planned->contract())
+      isNeeded[relation->tensor()] = isNeeded[relation->of()] = true;
+    for (const fb::TensorUse *use : *planned->uses())
+      isNeeded[use->tensor()] = true;
+  }
   for (uint32_t i = 0; i < isNeeded.size(); ++i) {
     const fb::Tensor &tensor = tensorAt(i);
     // The program of a replay updates nothing; its params may have any value.
     session->programUpdates(tensor.name()->str());
-    bool isUsed = tensor.users() && tensor.users()->size() > 0;
     if (tensor.arena() >= 0) {
       dataOf(i);
       continue;
     }
-    if (!(isNeeded[i] || isUsed || tensor.given_by_program()))
+    if (!isNeeded[i] && !tensor.given_by_program())
       continue;
     int64_t bytes = session->localBytes(TensorId(i));
     buffers.emplace_back(bytes);
@@ -231,7 +242,7 @@ absl::Status Rank::wait(uint32_t tensor, bool checks) {
       TensorId(tensor),
       static_cast<size_t>(session->localBytes(TensorId(tensor))));
   if (checks && data.ok() && isUpdated[tensor]) {
-    checker.checkState(tensor, session->step(),
+    checker.checkState(tensor, session->step(), /*isInNext=*/true,
                        static_cast<std::byte *>(*data));
     return absl::OkStatus();
   }
@@ -281,7 +292,8 @@ absl::Status Rank::runProgramOp(const fb::ProgramOp &op, int64_t step,
 }
 
 /// Gives everything at once, then takes everything back.
-absl::Status Rank::runWithoutProgram(int64_t step, bool checks) {
+absl::Status Rank::runWithoutProgram(const fb::Step &planned, int64_t step,
+                                     bool checks) {
   for (uint32_t i = 0; i < isPending.size(); ++i)
     if (tensorAt(i).given_by_program())
       if (absl::Status status = give(i, step, checks); !status.ok())
@@ -291,7 +303,7 @@ absl::Status Rank::runWithoutProgram(int64_t step, bool checks) {
       if (absl::Status status = wait(i, checks); !status.ok())
         return status;
   // States are still being updated here; they are checked after the last step.
-  for (const fb::Relation *relation : *plan->root().contract())
+  for (const fb::Relation *relation : *planned.contract())
     if (relation->relation() != fb::RelationKind::Updated)
       if (absl::Status status = wait(relation->tensor(), checks); !status.ok())
         return status;
@@ -310,50 +322,76 @@ absl::Status Rank::runStep(int64_t step, bool checks) {
     deviceNs = std::max(deviceNs, end);
   if (number == options.throwOnRank && step > 0)
     throw std::runtime_error("asked to throw");
-  const auto *program = plan->root().program();
-  if (!program || program->size() == 0) {
-    if (absl::Status status = runWithoutProgram(step, checks); !status.ok())
+  const fb::Step &planned = stepAt(step);
+  absl::Status status;
+  if (!planned.program() || planned.program()->size() == 0)
+    status = runWithoutProgram(planned, step, checks);
+  else if (plan->cluster().isWorker(number))
+    status = runProgram(planned, step, checks);
+  else
+    status = runOnServer(step, checks);
+  return status.ok() ? session->endStep() : status;
+}
+
+absl::Status Rank::runProgram(const fb::Step &planned, int64_t step,
+                              bool checks) {
+  for (uint32_t argument : arguments)
+    if (absl::Status status = give(argument, step, checks); !status.ok())
       return status;
-  } else if (plan->cluster().isWorker(number)) {
-    for (uint32_t argument : arguments)
-      if (absl::Status status = give(argument, step, checks); !status.ok())
-        return status;
-    for (const fb::ProgramOp *op : *program) {
-      if (op->late() && !owesLateOps)
-        continue;
-      if (absl::Status status = runProgramOp(*op, step, checks); !status.ok())
-        return status;
-    }
-    owesLateOps = true;
-    // The program does not take back what only the runtime uses, but a check
-    // does.
-    for (uint32_t i = 0; checks && i < isPending.size(); ++i)
-      if (isPending[i] && !checker.isTakenBack(i) && isUsedByRuntime(i))
-        if (absl::Status status = wait(i, checks); !status.ok())
-          return status;
-  } else {
-    for (uint32_t i = 0; i < isPending.size(); ++i)
-      if (tensorAt(i).given_by_program())
-        if (absl::Status status = give(i, step, checks); !status.ok())
-          return status;
-    for (uint32_t i = 0; i < isPending.size(); ++i)
+  // Late ops stand among those of the next iteration if that is of their step.
+  const bool isChange = step > 0 && &stepAt(step - 1) != &planned;
+  if (isChange)
+    if (absl::Status status = runLateOps(stepAt(step - 1), step, checks);
+        !status.ok())
+      return status;
+  for (const fb::ProgramOp *op : *planned.program()) {
+    if (op->late() && !owesLateOps)
+      continue;
+    if (absl::Status status = runProgramOp(*op, step, checks); !status.ok())
+      return status;
+  }
+  owesLateOps = true;
+  // The program does not take back what only the runtime uses, but a check
+  // does.
+  for (uint32_t i = 0; checks && i < isPending.size(); ++i)
+    if (isPending[i] && !checker.isTakenBack(i, step) &&
+        isUsedByRuntime(i, step))
       if (absl::Status status = wait(i, checks); !status.ok())
         return status;
-  }
-  return session->endStep();
+  return absl::OkStatus();
+}
+
+absl::Status Rank::runOnServer(int64_t step, bool checks) {
+  for (uint32_t i = 0; i < isPending.size(); ++i)
+    if (tensorAt(i).given_by_program())
+      if (absl::Status status = give(i, step, checks); !status.ok())
+        return status;
+  for (uint32_t i = 0; i < isPending.size(); ++i)
+    if (absl::Status status = wait(i, checks); !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
+/// Runs the late ops of the step of the last iteration, if they are due.
+absl::Status Rank::runLateOps(const fb::Step &planned, int64_t step,
+                              bool checks) {
+  if (std::exchange(owesLateOps, false) && planned.program())
+    for (const fb::ProgramOp *op : *planned.program())
+      if (op->late())
+        if (absl::Status status = runProgramOp(*op, step, checks); !status.ok())
+          return status;
+  return absl::OkStatus();
 }
 
 /// Runs what the program would run late in the next step, and takes back what
 /// it would take back then.
 absl::Status Rank::drain(bool checks) {
-  if (std::exchange(owesLateOps, false))
-    for (const fb::ProgramOp *op : *plan->root().program())
-      if (op->late())
-        if (absl::Status status = runProgramOp(*op, stepCount, checks);
-            !status.ok())
-          return status;
+  const int64_t last = stepCount - 1;
+  if (absl::Status status = runLateOps(stepAt(last), stepCount, checks);
+      !status.ok())
+    return status;
   for (uint32_t i = 0; i < isPending.size(); ++i)
-    if (isPending[i] && checker.isTakenBack(i))
+    if (isPending[i] && checker.isTakenBack(i, last))
       if (absl::Status status = wait(i, checks); !status.ok())
         return status;
   return absl::OkStatus();
@@ -405,11 +443,12 @@ absl::Status Rank::run(std::shared_ptr<runtime::World> world) {
     states = checker.updatedStates();
   for (uint32_t state : states)
     checker.fillState(state, dataOf(state));
-  status = runSteps(options.check ? kCheckedSteps : 1, options.check);
+  const int64_t checked = checkedSteps(*plan, options);
+  status = runSteps(options.check ? checked : 1, options.check);
   if (!status.ok())
     return status;
   for (uint32_t state : states)
-    checker.checkState(state, kCheckedSteps, dataOf(state));
+    checker.checkState(state, checked, /*isInNext=*/false, dataOf(state));
   int64_t before = session->bytesSent();
   measured.stepNs.clear();
   measured.exposedNs.clear();

@@ -8,6 +8,7 @@
 
 #include "Checker.h"
 #include "Plan/Opcodes.h"
+#include "Plan/Phases.h"
 
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/DataType.h"
@@ -63,18 +64,22 @@ Totals totalsOf(const Plan &plan, const ReplayOptions &options) {
     totals.tensorBytes += localElements(plan, i, 0) *
                           dataTypeBytes(static_cast<DataType>(tensor.type()));
   }
-  for (const fb::Instruction *op : *plan.root().instructions()) {
+  // Of the step that runs in the end.
+  const auto &phases = *plan.root().phases();
+  const fb::Step &step =
+      *plan.root().steps()->Get(phases.Get(phases.size() - 1)->step());
+  for (const fb::Instruction *op : *step.instructions()) {
     ++totals.instructions;
     totals.collectives += op->axes() && op->axes()->size() > 0;
     totals.communicationNs += op->cost_ns();
     totals.runtimeUpdates +=
         runtime::kindOf(op->opcode()) == runtime::InstructionKind::Update;
   }
-  if (plan.root().program())
-    for (const fb::ProgramOp *op : *plan.root().program()) {
+  if (step.program())
+    for (const fb::ProgramOp *op : *step.program()) {
       totals.computeNs += static_cast<int64_t>(
           static_cast<double>(op->cost_ns()) * options.timeScale);
-      if (op->phase() == fb::Phase::Update)
+      if (op->phase() == fb::ComputePhase::Update)
         ++(op->late() ? totals.lateUpdates : totals.programUpdates);
     }
   return totals;
@@ -157,8 +162,8 @@ std::string reportText(const Plan &plan, const ReplayOptions &options,
   Spread step = spreadOf(result.stepNs);
   std::string out;
   absl::StrAppendFormat(&out, "plan           %s", plan.root().name()->str());
-  if (plan.root().strategy())
-    absl::StrAppendFormat(&out, ", strategy %s", plan.root().strategy()->str());
+  if (std::string text = runtime::strategiesOf(plan.root()); !text.empty())
+    absl::StrAppendFormat(&out, ", strategy %s", text);
   absl::StrAppendFormat(&out, "\nranks          %s\n",
                         shapeOf(plan, result.hosts));
   absl::StrAppendFormat(&out, "tensors        %d given by the program, %s\n",
@@ -198,32 +203,31 @@ std::string reportJson(const Plan &plan, const ReplayOptions &options,
   using Json = nlohmann::ordered_json;
   Totals totals = totalsOf(plan, options);
   Spread step = spreadOf(result.stepNs);
-  Json json = {
-      {"plan", plan.root().name()->str()},
-      {"strategy", plan.root().strategy() ? plan.root().strategy()->str() : ""},
-      {"ranks", plan.topology().ranks()},
-      {"communicator", result.hosts == 0   ? "in-process"
-                       : result.hosts == 1 ? "shared-memory"
-                                           : "gloo"},
-      {"tensors", totals.tensors},
-      {"tensor_bytes", totals.tensorBytes},
-      {"instructions", totals.instructions},
-      {"collectives", totals.collectives},
-      {"bytes_sent", result.bytesSent},
-      {"peak_bytes", result.arenaBytes},
-      {"steps", result.stepNs.size()},
-      {"step_ns",
-       {{"median", step.median},
-        {"min", step.min},
-        {"max", step.max},
-        {"of_each", result.stepNs}}},
-      {"compute_ns", totals.computeNs},
-      {"updates",
-       {{"by_runtime_run", totals.runtimeUpdates},
-        {"by_program_slept", totals.programUpdates},
-        {"by_program_late_slept", totals.lateUpdates}}},
-      {"exposed_communication_ns", spreadOf(result.exposedNs).median},
-      {"predicted_communication_ns", totals.communicationNs}};
+  Json json = {{"plan", plan.root().name()->str()},
+               {"strategy", runtime::strategiesOf(plan.root())},
+               {"ranks", plan.topology().ranks()},
+               {"communicator", result.hosts == 0   ? "in-process"
+                                : result.hosts == 1 ? "shared-memory"
+                                                    : "gloo"},
+               {"tensors", totals.tensors},
+               {"tensor_bytes", totals.tensorBytes},
+               {"instructions", totals.instructions},
+               {"collectives", totals.collectives},
+               {"bytes_sent", result.bytesSent},
+               {"peak_bytes", result.arenaBytes},
+               {"steps", result.stepNs.size()},
+               {"step_ns",
+                {{"median", step.median},
+                 {"min", step.min},
+                 {"max", step.max},
+                 {"of_each", result.stepNs}}},
+               {"compute_ns", totals.computeNs},
+               {"updates",
+                {{"by_runtime_run", totals.runtimeUpdates},
+                 {"by_program_slept", totals.programUpdates},
+                 {"by_program_late_slept", totals.lateUpdates}}},
+               {"exposed_communication_ns", spreadOf(result.exposedNs).median},
+               {"predicted_communication_ns", totals.communicationNs}};
   if (result.check) {
     const CheckResult &check = *result.check;
     json["check"] = {{"passed", check.passed},

@@ -81,7 +81,7 @@ numbersOf(const flatbuffers::Vector<uint32_t> *list) {
 
 std::vector<double> Tolerances::findLosses() const {
   std::vector<double> losses(plan.root().values()->size(), 0);
-  for (const fb::Instruction *instruction : *plan.root().instructions()) {
+  for (const fb::Instruction *instruction : *step.instructions()) {
     double before = 0;
     for (uint32_t input : numbersOf(instruction->inputs()))
       before = std::max(before, losses[input]);
@@ -103,7 +103,7 @@ Tolerances::Roundings Tolerances::find(const std::vector<int64_t> &axes) const {
   std::vector<double> roundoff(plan.root().values()->size(), 0);
   const std::vector<double> losses = findLosses();
   Roundings found;
-  for (const fb::Instruction *instruction : *plan.root().instructions()) {
+  for (const fb::Instruction *instruction : *step.instructions()) {
     const bool isOver = meets(*instruction, axes);
     if (isOver && isReduction(*instruction))
       found.isReassociated |=

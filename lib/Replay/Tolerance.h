@@ -21,12 +21,13 @@
 
 namespace bagua::replay {
 
-/// The differences that a plan's roundings explain. They depend only on the
-/// groups and element types of its instructions: a gradient that is lost, added
-/// twice or exchanged is off by far more.
+/// The differences that the roundings of a plan's step explain. They depend
+/// only on the groups and element types of its instructions: a gradient that is
+/// lost, added twice or exchanged is off by far more.
 class Tolerances {
 public:
-  explicit Tolerances(const runtime::Plan &loaded) : plan(loaded) {}
+  Tolerances(const runtime::Plan &loaded, const runtime::fb::Step &checked)
+      : plan(loaded), step(checked) {}
 
   /// The largest difference allowed between an element and the relation's
   /// value, for values of magnitude up to kLargestValue; 0 if every bit must
@@ -53,6 +54,7 @@ private:
   Roundings find(const std::vector<int64_t> &axes) const;
 
   const runtime::Plan &plan;
+  const runtime::fb::Step &step;
   std::map<std::vector<int64_t>, Roundings> known;
 };
 

@@ -1,7 +1,8 @@
 //===- UpdatedStates.cpp - The states that updates must produce -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Computed element by element from the formulas.
+// Plays the updates of a contract from the first step on, by the checks of
+// their rules.
 //
 //===----------------------------------------------------------------------===//
 #include "UpdatedStates.h"
@@ -10,6 +11,7 @@
 #include "Gifts.h"
 #include "Plan/Opcodes.h"
 #include "Tolerance.h"
+#include "Updates/UpdateCheck.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +22,6 @@ namespace bagua::replay {
 
 namespace fb = runtime::fb;
 using runtime::Plan;
-using runtime::PromisedUpdate;
 
 namespace {
 
@@ -43,115 +44,114 @@ double learningRate(const Plan &plan, const fb::Update &update, int64_t step) {
 }
 
 /// The loader accepts no other update in a contract.
-PromisedUpdate ruleOf(const fb::Update &update) {
-  return *runtime::promisedUpdateOf(update.opcode());
+const UpdateCheck &checkOf(const fb::Update &update) {
+  return updateCheckOf(*runtime::updateRuleOf(update.opcode()));
 }
 
-/// sgd and adam of docs/Semantics.md, "Arithmetic", computed in `T`.
-template <typename T> class Rule {
-public:
-  Rule(const fb::Update &update, double learningRate, int64_t number)
-      : update(update), rate(static_cast<T>(learningRate)),
-        exponent(static_cast<double>(number)) {}
+/// The numbers of the update in a step, which counts from 0.
+UpdateNumbers numbersOf(const Plan &plan, const fb::Update &update,
+                        int64_t step) {
+  UpdateNumbers numbers;
+  if (update.constants())
+    numbers.constants.assign(update.constants()->begin(),
+                             update.constants()->end());
+  numbers.correction = static_cast<BiasCorrection>(update.bias_correction());
+  numbers.learningRate = learningRate(plan, update, step);
+  numbers.number = step + 1;
+  return numbers;
+}
 
-  void apply(const std::vector<T> &gradient,
-             std::vector<std::vector<T>> &states) const {
-    switch (ruleOf(update)) {
-    case PromisedUpdate::Sgd:
-      return states.size() == 2 ? momentum(gradient, states)
-                                : sgd(gradient, states);
-    case PromisedUpdate::Adam:
-      return adam(gradient, states);
+/// The number of a tensor among an update's states.
+size_t placeAmong(const fb::Update &update, uint32_t tensor) {
+  return std::find(update.states()->begin(), update.states()->end(), tensor) -
+         update.states()->begin();
+}
+
+/// Plays events on a range of the states of an update, in `T`.
+template <typename T> class StatePlayer {
+public:
+  StatePlayer(const Plan &plan, const fb::Update &update,
+              const std::vector<int64_t> &group, int64_t begin, int64_t count)
+      : plan(plan), group(group), begin(begin), count(count),
+        type(typeOf(plan, update.states()->Get(0))),
+        states(update.states()->size(), std::vector<T>(count)), update(update) {
+    // A gradient's elements may be wider.
+    bytes.resize(count * int64_t{sizeof(double)});
+    for (size_t i = 0; i < states.size(); ++i) {
+      generateState(plan, update, i, begin, count, bytes.data());
+      readValues(type, bytes.data(), count, states[i].data());
     }
+  }
+
+  void play(const StateEvent &event) {
+    switch (event.relation->relation()) {
+    case fb::RelationKind::Updated:
+      return apply(*event.relation, event.iteration);
+    case fb::RelationKind::Scaled:
+      return scale(*event.relation);
+    default: // All ranks have the first one's values.
+      return;
+    }
+  }
+
+  void write(size_t state, std::byte *output) const {
+    writeValues(type, states[state].data(), count, output);
   }
 
 private:
-  T constant(size_t i) const {
-    return static_cast<T>(update.constants()->Get(i));
-  }
-  /// 1 - beta^t, in float64.
-  T correction(T beta) const {
-    return static_cast<T>(1 - std::pow(static_cast<double>(beta), exponent));
-  }
-
-  void sgd(const std::vector<T> &gradient,
-           std::vector<std::vector<T>> &states) const {
-    for (size_t i = 0; i < gradient.size(); ++i)
-      states[0][i] = states[0][i] - rate * gradient[i];
-  }
-
-  void momentum(const std::vector<T> &gradient,
-                std::vector<std::vector<T>> &states) const {
-    T *w = states[0].data(), *m = states[1].data(), mu = constant(0);
-    for (size_t i = 0; i < gradient.size(); ++i) {
-      m[i] = mu * m[i] + gradient[i];
-      w[i] = w[i] - rate * m[i];
-    }
-  }
-
-  void adam(const std::vector<T> &gradient,
-            std::vector<std::vector<T>> &states) const {
-    T *w = states[0].data(), *m = states[1].data(), *v = states[2].data();
-    T beta1 = constant(0), beta2 = constant(1), eps = constant(2);
-    T decay = rate * constant(3);
-    T c1 = correction(beta1), c2 = correction(beta2);
-    T stepSize = rate * std::sqrt(c2) / c1;
-    fb::BiasCorrection corrects = update.bias_correction();
-    for (size_t i = 0; i < gradient.size(); ++i) {
-      T g = gradient[i];
-      T old = decay == 0 ? w[i] : w[i] - decay * w[i];
-      m[i] = beta1 * m[i] + (1 - beta1) * g;
-      v[i] = beta2 * v[i] + (1 - beta2) * (g * g);
-      if (corrects == fb::BiasCorrection::Moments)
-        w[i] = old - rate * (m[i] / c1) / (std::sqrt(v[i] / c2) + eps);
-      else if (corrects == fb::BiasCorrection::StepSize)
-        w[i] = old - stepSize * m[i] / (std::sqrt(v[i]) + eps);
-      else
-        w[i] = old - rate * m[i] / (std::sqrt(v[i]) + eps);
-    }
-  }
-
-  const fb::Update &update;
-  T rate;
-  double exponent;
-};
-
-template <typename T>
-void expectIn(const Plan &plan, const fb::Relation &relation,
-              const std::vector<int64_t> &group, int64_t updates, size_t state,
-              int64_t begin, int64_t count, std::byte *output) {
-  const fb::Update &update = *relation.update();
-  DataType type = typeOf(plan, relation.tensor());
-  DataType given = typeOf(plan, relation.of());
-  std::vector<std::byte> bytes(
-      count * std::max(dataTypeBytes(type), dataTypeBytes(given)));
-  std::vector<T> gradient(count);
-  std::vector<std::vector<T>> states(update.states()->size(), gradient);
-  for (size_t i = 0; i < states.size(); ++i) {
-    generateState(plan, update, i, begin, count, bytes.data());
-    readValues(type, bytes.data(), count, states[i].data());
-  }
-  auto round = [&](std::vector<T> &values) {
+  void round(std::vector<T> &values) {
     writeValues(type, values.data(), count, bytes.data());
     readValues(type, bytes.data(), count, values.data());
-  };
-  std::vector<uint64_t> keys(group.size());
-  for (int64_t step = 0; step < updates; ++step) {
+  }
+
+  void scale(const fb::Relation &relation) {
+    std::vector<T> &values = states[placeAmong(update, relation.tensor())];
+    for (T &value : values)
+      value = static_cast<T>(relation.coefficient()) * value;
+    round(values);
+  }
+
+  void apply(const fb::Relation &relation, int64_t iteration) {
+    DataType given = typeOf(plan, relation.of());
+    std::vector<uint64_t> keys(group.size());
     std::transform(group.begin(), group.end(), keys.begin(), [&](int64_t rank) {
-      return giftKey(plan, relation.of(), rank, step);
+      return giftKey(plan, relation.of(), rank, iteration);
     });
+    std::vector<T> gradient(count);
     expectReduced(given, static_cast<ReduceKind>(relation.reduce()), keys,
                   begin, count, bytes.data());
     readValues(given, bytes.data(), count, gradient.data());
     if (given != type)
       round(gradient);
-    Rule<T>(update, learningRate(plan, update, step), step + 1)
-        .apply(gradient, states);
+    const fb::Update &rule = *relation.update();
+    UpdateNumbers numbers = numbersOf(plan, rule, iteration);
+    if constexpr (std::is_same_v<T, double>)
+      checkOf(rule).applyDouble(numbers, gradient, states);
+    else
+      checkOf(rule).applyFloat(numbers, gradient, states);
     if (type == DataType::Float16 || type == DataType::BFloat16)
       for (std::vector<T> &values : states)
         round(values);
   }
-  writeValues(type, states[state].data(), count, output);
+
+  const Plan &plan;
+  const std::vector<int64_t> &group;
+  const int64_t begin, count;
+  const DataType type;
+  std::vector<std::vector<T>> states;
+  const fb::Update &update;
+  std::vector<std::byte> bytes;
+};
+
+template <typename T>
+void expectIn(const Plan &plan, const fb::Update &update,
+              const std::vector<StateEvent> &events,
+              const std::vector<int64_t> &group, size_t state, int64_t begin,
+              int64_t count, std::byte *output) {
+  StatePlayer<T> player(plan, update, group, begin, count);
+  for (const StateEvent &event : events)
+    player.play(event);
+  player.write(state, output);
 }
 
 } // namespace
@@ -176,114 +176,57 @@ void generateState(const Plan &plan, const fb::Update &update, size_t state,
   }
 }
 
-void expectUpdated(const Plan &plan, const fb::Relation &relation,
-                   const std::vector<int64_t> &group, int64_t updates,
-                   size_t state, int64_t begin, int64_t count,
-                   std::byte *output) {
-  auto expect = typeOf(plan, relation.tensor()) == DataType::Float64
+void expectUpdated(const Plan &plan, const fb::Update &update,
+                   const std::vector<StateEvent> &events,
+                   const std::vector<int64_t> &group, size_t state,
+                   int64_t begin, int64_t count, std::byte *output) {
+  auto expect = typeOf(plan, update.states()->Get(0)) == DataType::Float64
                     ? expectIn<double>
                     : expectIn<float>;
-  expect(plan, relation, group, updates, state, begin, count, output);
+  expect(plan, update, events, group, state, begin, count, output);
 }
 
-namespace {
-/// Bounds that each update carries on: the largest values, the smallest
-/// variance, and how far values may be off.
-class ErrorBound {
-public:
-  ErrorBound(const fb::Update &rule, double unit, double gradient,
-             double gradientError)
-      : rule(rule), unit(unit), gradient(gradient),
-        gradientError(gradientError) {}
-
-  /// Adds one update at a rate; `number` counts from 1.
-  void update(double rate, int64_t number);
-  /// How far state `state` may be off; not finite if any value is explained.
-  double of(size_t state) const;
-
-private:
-  struct Bounded {
-    double largest = kLargestValue;
-    double error = 0;
-  };
-  Bounded updateSgd(double rate);
-  Bounded updateAdam(double rate, double number);
-  double constant(size_t i) const { return rule.constants()->Get(i); }
-
-  const fb::Update &rule;
-  const double unit, gradient, gradientError;
-  Bounded weight, moment, variance;
-  double smallest = kSmallestValue;
-};
-} // namespace
-
-/// The change of the weight.
-ErrorBound::Bounded ErrorBound::updateSgd(double rate) {
-  double momentum = rule.states()->size() == 2 ? constant(0) : 0;
-  moment.largest = momentum * moment.largest + gradient;
-  moment.error =
-      momentum * moment.error + gradientError + 3 * unit * moment.largest;
-  return {rate * moment.largest, rate * moment.error};
+/// Bounds of a state that is multiplied.
+static void scaleBound(StateBounds &bounds, size_t state, double coefficient) {
+  ValueBound &bound = bounds.states[state];
+  const double factor = std::fabs(coefficient);
+  bound.largest *= factor;
+  bound.error = bound.error * factor + bounds.unit * bound.largest;
+  // The variance is the third state.
+  if (state == 2)
+    bounds.smallest *= factor;
 }
 
-ErrorBound::Bounded ErrorBound::updateAdam(double rate, double number) {
-  double beta1 = constant(0), beta2 = constant(1), decay = constant(3);
-  weight.largest += rate * decay * weight.largest;
-  weight.error += rate * decay * weight.error + 3 * unit * weight.largest;
-  moment.largest = beta1 * moment.largest + (1 - beta1) * gradient;
-  moment.error = beta1 * moment.error + (1 - beta1) * gradientError +
-                 3 * unit * moment.largest;
-  variance.largest =
-      beta2 * variance.largest + (1 - beta2) * gradient * gradient;
-  variance.error = beta2 * variance.error +
-                   (1 - beta2) * 2 * gradient * gradientError +
-                   4 * unit * variance.largest;
-  smallest *= beta2;
-  bool corrects = rule.bias_correction() != fb::BiasCorrection::None;
-  double c1 = corrects ? 1 - std::pow(beta1, number) : 1;
-  double c2 = corrects ? 1 - std::pow(beta2, number) : 1;
-  double scale = rate * std::sqrt(c2) / c1;
-  double change = scale * moment.largest / std::sqrt(smallest);
-  return {change, scale * (moment.error / std::sqrt(smallest) +
-                           moment.largest * variance.error /
-                               (2 * smallest * std::sqrt(smallest))) +
-                      6 * unit * change};
-}
-
-void ErrorBound::update(double rate, int64_t number) {
-  Bounded change;
-  switch (ruleOf(rule)) {
-  case PromisedUpdate::Sgd:
-    change = updateSgd(rate);
-    break;
-  case PromisedUpdate::Adam:
-    change = updateAdam(rate, static_cast<double>(number));
-    break;
+double updatedTolerance(const Plan &plan, const fb::Update &update,
+                        const std::vector<StateEvent> &events, size_t state) {
+  if (std::all_of(events.begin(), events.end(), [](const StateEvent &event) {
+        return event.gradientTolerance == 0;
+      }))
+    return 0;
+  StateBounds bounds;
+  bounds.unit = roundoffOf(typeOf(plan, update.states()->Get(0)));
+  bounds.states.assign(update.states()->size(), {kLargestValue, 0});
+  bounds.smallest = kSmallestValue;
+  for (const auto &[relation, iteration, tolerance] : events) {
+    if (relation->relation() == fb::RelationKind::Scaled)
+      scaleBound(bounds, placeAmong(update, relation->tensor()),
+                 relation->coefficient());
+    if (relation->relation() != fb::RelationKind::Updated)
+      continue;
+    bool isSum = static_cast<ReduceKind>(relation->reduce()) == ReduceKind::Sum;
+    double ranks = isSum ? static_cast<double>(plan.topology().ranks()) : 1;
+    const fb::Update &rule = *relation->update();
+    bounds.gradient = {kLargestValue * ranks, tolerance};
+    UpdateNumbers numbers = numbersOf(plan, rule, iteration);
+    numbers.learningRate = std::fabs(numbers.learningRate);
+    ValueBound change = checkOf(rule).bound(numbers, bounds);
+    ValueBound &weight = bounds.states[0];
+    weight.largest += change.largest;
+    weight.error += change.error + 3 * bounds.unit * weight.largest;
   }
-  weight.largest += change.largest;
-  weight.error += change.error + 3 * unit * weight.largest;
-}
-
-double ErrorBound::of(size_t state) const {
-  const Bounded &bound = state == 0 ? weight : state == 1 ? moment : variance;
+  const ValueBound &bound = bounds.states[state];
   return bound.error < bound.largest ? bound.error
                                      : std::numeric_limits<double>::infinity();
-}
-
-double updatedTolerance(const Plan &plan, const fb::Relation &relation,
-                        int64_t updates, size_t state,
-                        double gradientTolerance) {
-  if (gradientTolerance == 0)
-    return 0;
-  bool isSum = static_cast<ReduceKind>(relation.reduce()) == ReduceKind::Sum;
-  double gradient = kLargestValue *
-                    (isSum ? static_cast<double>(plan.topology().ranks()) : 1);
-  const fb::Update &rule = *relation.update();
-  ErrorBound bound(rule, roundoffOf(typeOf(plan, relation.tensor())), gradient,
-                   gradientTolerance);
-  for (int64_t step = 0; step < updates; ++step)
-    bound.update(std::fabs(learningRate(plan, rule, step)), step + 1);
-  return bound.of(state);
 }
 
 } // namespace bagua::replay

@@ -1,8 +1,9 @@
 //===- UpdatedStates.h - The states that updates must produce -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The optimizers' arithmetic of docs/Semantics.md, written independently of the
-// runtime's kernels. It starts at the first step, so a check keeps no state.
+// The states that a contract's updates lead to (Updates/UpdateCheck.h), and what
+// steps between iterations make of them. They are computed from the first step
+// on, so a check keeps no state.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_REPLAY_UPDATEDSTATES_H
@@ -17,26 +18,36 @@
 
 namespace bagua::replay {
 
+/// One thing that becomes of an optimizer's states in a run.
+struct StateEvent {
+  /// Updated, or Scaled or Broadcast of one state.
+  const runtime::fb::Relation *relation;
+  /// The iteration that it belongs to, or that it comes before.
+  int64_t iteration;
+  /// How far the reduced gradient may be off.
+  double gradientTolerance;
+};
+
 /// The values of state number `state` of an update before the first step. They
 /// are equal on all ranks; those of Adam's variance are positive.
 void generateState(const runtime::Plan &plan, const runtime::fb::Update &update,
                    size_t state, int64_t begin, int64_t count,
                    std::byte *output);
 
-/// The values after `updates` steps, on a rank of the group `group`.
-void expectUpdated(const runtime::Plan &plan,
-                   const runtime::fb::Relation &relation,
-                   const std::vector<int64_t> &group, int64_t updates,
-                   size_t state, int64_t begin, int64_t count,
-                   std::byte *output);
+/// The values after `events`, on a rank of the group `group`. All of them are
+/// of the states of `update`.
+void expectUpdated(const runtime::Plan &plan, const runtime::fb::Update &update,
+                   const std::vector<StateEvent> &events,
+                   const std::vector<int64_t> &group, size_t state,
+                   int64_t begin, int64_t count, std::byte *output);
 
-/// How far a state may be from expectUpdated if gradients may be off by
-/// `gradientTolerance`: a first-order bound from the largest values that occur.
-/// Not finite if any value could be explained: when little is left of Adam's
-/// first variance (a small beta2), its step may have any size.
+/// How far a state may be from expectUpdated if gradients may be off as
+/// `events` say: a first-order bound from the largest values that occur. Not
+/// finite if any value could be explained: when little is left of Adam's first
+/// variance (a small beta2), its step may have any size.
 double updatedTolerance(const runtime::Plan &plan,
-                        const runtime::fb::Relation &relation, int64_t updates,
-                        size_t state, double gradientTolerance);
+                        const runtime::fb::Update &update,
+                        const std::vector<StateEvent> &events, size_t state);
 
 } // namespace bagua::replay
 

@@ -96,7 +96,7 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
                                  manager)) ||
         failed(runPipeline(manager, module)))
       return signalPassFailure();
-    module->setAttr("bagua.strategy", StringAttr::get(&getContext(), chosen));
+    module->setAttr(kStrategyAttr, StringAttr::get(&getContext(), chosen));
   }
 
 private:

@@ -47,7 +47,7 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
     if (failed(cluster))
       return signalPassFailure();
-    int64_t casts = 0;
+    int64_t casts = 0, left = 0;
     bool isChanged = false;
     auto reduces = step.getBody().front().getOps<AllReduceOp>();
     for (AllReduceOp reduce : llvm::make_early_inc_range(reduces)) {
@@ -55,12 +55,20 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
       if (failed(wire))
         return signalPassFailure();
       isChanged |= reduce->removeAttr(kWireAttr) != nullptr;
-      if (wire->isNone() || !canNarrow(reduce))
+      if (wire->isNone())
         continue;
+      if (!canNarrow(reduce)) {
+        ++left;
+        continue;
+      }
       sendAs(reduce, *cluster, *wire);
       isChanged = true;
       ++casts;
     }
+    if (left > 0 && casts == 0)
+      step.emitRemark() << "the wire changes nothing: expected an all_reduce "
+                           "of float32 gradients, found none among "
+                        << left;
     if (!isChanged)
       markAllAnalysesPreserved();
     // What the step computes has changed on purpose.

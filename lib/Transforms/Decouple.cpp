@@ -58,7 +58,7 @@ public:
 private:
   AllowedForms allowedOf(AllReduceOp reduce) const;
   AllReduceForm formOf(AllReduceOp reduce) const;
-  std::vector<MessageStep> stepsOf(AllReduceOp reduce);
+  std::vector<MessageStage> stagesOf(AllReduceOp reduce);
   Phases phasesOf(AllReduceOp reduce);
   LayoutAttr layoutOf(ArrayRef<AxesAttr> phases);
   Value scatter(OpBuilder &builder, AllReduceOp like, Value value,
@@ -98,15 +98,15 @@ AllReduceForm Decoupler::formOf(AllReduceOp reduce) const {
       .form;
 }
 
-std::vector<MessageStep> Decoupler::stepsOf(AllReduceOp reduce) {
+std::vector<MessageStage> Decoupler::stagesOf(AllReduceOp reduce) {
   return expandMessage(model, messageOf(reduce), formOf(reduce));
 }
 
 Phases Decoupler::phasesOf(AllReduceOp reduce) {
   Phases phases;
-  for (const MessageStep &step : stepsOf(reduce))
-    if (step.call.collective == Collective::ReduceScatter)
-      phases.push_back(writeAxes(cluster, step.call.over));
+  for (const MessageStage &stage : stagesOf(reduce))
+    if (stage.call.collective == Collective::ReduceScatter)
+      phases.push_back(writeAxes(cluster, stage.call.over));
   return phases;
 }
 
@@ -139,7 +139,7 @@ Value Decoupler::gather(OpBuilder &builder, Location location, Value value,
 void Decoupler::halve(AllReduceOp reduce) {
   OpBuilder builder(reduce);
   reduce.getOutput().replaceAllUsesWith(
-      writeMessage(builder, reduce, stepsOf(reduce)));
+      writeMessage(builder, reduce, stagesOf(reduce)));
   reduce.erase();
   ++halved;
 }
@@ -321,6 +321,9 @@ struct DecouplePass : public bagua::impl::DecouplePassBase<DecouplePass> {
       return signalPassFailure();
     Decoupler decoupler(step, *model, halvedForms(form));
     decoupler.run(update == UpdatedPart::Shard);
+    if (update == UpdatedPart::Shard && decoupler.sharded == 0)
+      step.emitRemark("update=shard changes nothing: expected a message in "
+                      "halves that only updates read, found none");
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),
                   llvm::json::Object{{"halved", decoupler.halved},

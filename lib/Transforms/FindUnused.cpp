@@ -178,12 +178,18 @@ LogicalResult UnusedFinder::showToUpdates(const Group &group, Value flags) {
     if (!isOwn && !usesGradient)
       continue;
     auto stepOp = cast<StepOpInterface>(update);
-    // sgd and adam update a param and its moments together; updates by moments
-    // alone leave the moments behind.
-    if (!stepOp.getUpdateRule() && !stepOp.isRunByProgram())
+    // Updates that a contract can speak of update a param and its moments
+    // together; updates by moments alone leave the moments behind.
+    std::optional<UpdateRule> rule = stepOp.getUpdateRule();
+    bool isTogether = rule && rowOf(*rule).isPromised;
+    if (!isTogether && !stepOp.isRunByProgram()) {
+      std::vector<std::string_view> expected = promisedUpdates();
+      expected.emplace_back("compute");
       return update->emitError()
-             << "expected sgd, adam or compute to update '" << nameOf(index)
+             << "expected " << joinWords(expected, ", ", " or ")
+             << " to update '" << nameOf(index)
              << "', which may be unused, found " << update->getName();
+    }
     updates.insert(update);
   }
   for (Operation *update : updates) {

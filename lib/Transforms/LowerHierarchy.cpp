@@ -46,8 +46,14 @@ struct LowerHierarchyPass
     for (auto reduce : step.getBody().front().getOps<AllReduceOp>())
       if (failed(choose(reduce, *model, reduces)))
         return signalPassFailure();
-    if (servers == ServerUse::Balanced)
-      assignServers(reduces, *model);
+    if (servers == ServerUse::Balanced) {
+      assign(reduces, *model);
+      if (llvm::none_of(reduces, [](const FormedReduce &reduce) {
+            return reduce.isServed();
+          }))
+        step.emitRemark("servers=balanced changes nothing: expected a message "
+                        "that servers sum, found none");
+    }
     bool isChanged = false;
     llvm::json::Array decided;
     for (FormedReduce &reduce : reduces) {
@@ -113,19 +119,15 @@ private:
   }
 
   /// Assigns one server to each all_reduce that servers sum.
-  static void assignServers(MutableArrayRef<FormedReduce> reduces,
-                            const ClusterModel &model) {
-    SmallVector<FormedReduce *> served;
-    std::vector<int64_t> bytes;
-    for (FormedReduce &reduce : reduces)
-      if (reduce.isServed()) {
-        served.push_back(&reduce);
-        bytes.push_back(servedBytes(model, reduce.message, reduce.priced.form));
-      }
-    std::vector<int64_t> assigned =
-        balanceServers(bytes, serverCapacities(model));
-    for (auto [reduce, server] : llvm::zip_equal(served, assigned))
-      reduce->server = server;
+  static void assign(MutableArrayRef<FormedReduce> reduces,
+                     const ClusterModel &model) {
+    std::vector<PlacedMessage> messages;
+    for (const FormedReduce &reduce : reduces)
+      messages.push_back({static_cast<int32_t>(messages.size()), reduce.message,
+                          reduce.priced.form});
+    for (auto [reduce, server] :
+         llvm::zip_equal(reduces, assignServers(model, messages)))
+      reduce.server = server;
   }
 
   static llvm::json::Object describe(const FormedReduce &reduce) {

@@ -19,7 +19,7 @@ struct RecordStrategyPass
   using RecordStrategyPassBase::RecordStrategyPassBase;
 
   void runOnOperation() override {
-    getOperation()->setAttr("bagua.strategy",
+    getOperation()->setAttr(bagua::kStrategyAttr,
                             mlir::StringAttr::get(&getContext(), text));
   }
 };

@@ -7,6 +7,7 @@
 #include "bagua/Dialect/Bagua/Provenance.h"
 #include "bagua/Transforms/Algorithms/Contract.h"
 #include "bagua/Transforms/Algorithms/Relaxations.h"
+#include "bagua/Transforms/Algorithms/StateChanges.h"
 #include "bagua/Transforms/Algorithms/UnreducedArithmetic.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Report.h"
@@ -40,21 +41,32 @@ struct RelaxPass : public bagua::impl::RelaxPassBase<RelaxPass> {
     SmallVector<OpResult> gradients = relaxation->findGradients(step, facts);
     if (step->hasAttr(kContractAttr))
       return keepContract(step, *relaxation, gradients);
-    SmallVector<Attribute> contract =
-        relaxation->promise(step, facts, gradients);
-    relaxation->rewrite(step, facts, gradients);
-    contract.append(promiseUpdates(step));
-    step->setAttr(kContractAttr, ArrayAttr::get(&getContext(), contract));
+    FailureOr<SmallVector<Attribute>> contract =
+        step.runsBetweenIterations() ? promiseStateChanges(step)
+                                     : apply(step, facts, gradients);
+    if (failed(contract))
+      return signalPassFailure();
+    step->setAttr(kContractAttr, ArrayAttr::get(&getContext(), *contract));
     if (relaxation->name != kDataParallel)
       step->setAttr(kRelaxationAttr,
                     StringAttr::get(&getContext(), relaxation->name));
     // bagua-verify-graph compares the results of later passes with this record.
     if (failed(recordMeaning(step)))
       return signalPassFailure();
-    report(gradients, contract.size());
+    report(gradients, contract->size());
   }
 
 private:
+  /// Rewrites an iteration by the algorithm, and returns its contract.
+  SmallVector<Attribute> apply(StepOp step, const FactAnalysis &facts,
+                               ArrayRef<OpResult> gradients) {
+    SmallVector<Attribute> contract =
+        algorithm.row->promise(step, facts, gradients);
+    algorithm.row->rewrite(step, facts, gradients);
+    contract.append(promiseUpdates(step));
+    return contract;
+  }
+
   /// Keeps the contract of a step that has one. A contract says what the step
   /// meant when its communication was decided; a new contract would hide what
   /// has been lost since.

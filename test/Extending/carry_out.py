@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Carries out the worked examples of docs/Extending.md: carry_out.py compile|run SOURCE WORK
 
-Copies the tree, as git has it, to WORK, does what the document says, and holds the op, the pass, the strategy and the encoding to what it
-promises: how many files each touches, and with `compile` that these files compile; with `run` that nothing lacks anything, that they
+Copies the tree, as git has it, to WORK, does what the document says, and holds the op, the pass, the strategy, the encoding and the backend to what
+it promises: how many files each touches, and with `compile` that these files compile; with `run` that nothing lacks anything, that they
 run, and that `auto` rates the strategy right and never sends 16 bits unasked. Prints a line for each.
 """
 import json
@@ -24,6 +24,9 @@ STRATEGY = "ddp-rails"
 # Its number, its row, its kernel, the kernel's line in the table, and CMake's.
 FILES_OF_ENCODING = ["include/bagua/Support/Encodings.h", "lib/Support/Encodings.cpp", "lib/Runtime/Kernels/Encodings/HalfByte.cpp",
                      "lib/Runtime/Kernels/Encodings/EncodingKernels.cpp", "lib/Runtime/CMakeLists.txt"]
+# Its folder, its row, and a line of CMake.
+FILES_OF_BACKEND = ["lib/Runtime/Communication/Board/BoardBackend.h", "lib/Runtime/Communication/Board/BoardBackend.cpp",
+                    "lib/Runtime/Communication/Backends.cpp", "lib/Runtime/CMakeLists.txt"]
 WIRE = "half_byte<block=32>"
 # Gradients that are clipped by value before sgd uses them.
 CLAMPED = """
@@ -97,6 +100,7 @@ def carry_out(tree):
         files = touched.setdefault(title, [])
         for path, where, anchor, new, text in STEP.findall(section):
             if new:
+                pathlib.Path(tree, new).parent.mkdir(exist_ok=True)
                 pathlib.Path(tree, new).write_text(text)
             else:
                 insert(tree, path, where, anchor, text)
@@ -107,7 +111,7 @@ def carry_out(tree):
 
 def check_counts(touched):
     isTest = lambda path: path.startswith(("test/", "unittests/"))
-    (op, op_files), (_, pass_files), (strategy, strategy_files), (encoding, encoding_files) = touched.items()
+    (op, op_files), (_, pass_files), (strategy, strategy_files), (encoding, encoding_files), (backend, backend_files) = touched.items()
     # The manual is renewed, and counts.
     files = [path for path in op_files if not isTest(path)] + ["docs/Dialect.md"]
     if len(files) > MOST_FILES_OF_OP:
@@ -124,6 +128,9 @@ def check_counts(touched):
     if files != FILES_OF_ENCODING:
         sys.exit(f"{encoding}: expected its number, its row, its kernel and where that registers, found {files}")
     print(f"{encoding}: {len(files)} files besides its tests: {', '.join(files)}")
+    if backend_files != FILES_OF_BACKEND:
+        sys.exit(f"{backend}: expected its folder, its row and a line of CMake, found {backend_files}")
+    print(f"{backend}: a folder and a row: {', '.join(backend_files)}")
 
 
 def configure(tree):
@@ -221,6 +228,17 @@ def check_encoding(tree, work):
     print(f"encoding: in 4 bits {sent[WIRE]} bytes, in 8 {sent['minmax_uint8']}, in 32 {sent['none']}; off by {checked['max_error']:.3f}")
 
 
+def check_backend(tree):
+    """The suites run on the row because it is in the table."""
+    found = run("build/bin/BaguaRuntimeTests", "--gtest_filter=CommunicatorConformanceTest*board*:CommunicatorFailureTest*board*:"
+                "CommunicatorMisuseTest*board*", "--gtest_brief=1", cwd=tree)
+    passed = re.search(r"\[  PASSED  \] (\d+) tests?", found)
+    conforming = run("build/bin/BaguaRuntimeTests", "--gtest_filter=CommunicatorConformanceTest*board*", "--gtest_list_tests", cwd=tree)
+    if not passed or conforming.count("board") < 20:
+        sys.exit(f"expected the suites of communicators to pass on the backend, found {found} of {conforming}")
+    print(f"backend: {passed[1]} tests of communicators, {conforming.count('board')} of conformance")
+
+
 def main(what, source, work):
     source, work = os.path.abspath(source), os.path.abspath(work)
     tree = f"{work}/tree"
@@ -237,6 +255,7 @@ def main(what, source, work):
     check_pass(tree)
     check_strategy(work)
     check_encoding(tree, work)
+    check_backend(tree)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,8 @@ FAULTS = [
     ("a room of the runtime knows those above it", "lib/Runtime/Files/ReadFile.cpp", '#include "Session/Executor.h"\n', "may not include"),
     ("a transport knows of hosts", "lib/Runtime/Communication/Transport/Tag.h", '#include "Communication/Hosts/HostLayout.h"\n',
      "may not include"),
+    ("a stage of the import knows the next one", "lib/Target/StableHLO/Graph/Graph.cpp",
+     '#include "StableHLO/Recognition/ImportedStep.h"\n', "Graph may not include Recognition"),
     ("a file without a licence", "lib/Scheduling/Rows.cpp", "int rows = 0;\n", "expected its licence"),
     ("two files of one name", "lib/Scheduling/Place.cpp", "", "one name for"),
 ]

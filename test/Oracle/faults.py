@@ -20,26 +20,26 @@ from carry_out import copy_tree, run  # noqa: E402
 LIB = "lib/Target/StableHLO"
 # What, in which file, what stands there, what takes its place, and texts that show it.
 FAULTS = [
-    ("any sum is a mean", "GradientRecognition.cpp", "if (!(reduction.axes & ~axes) &&\n", "if (true ||\n",
+    ("any sum is a mean", "Recognition/GradientRecognition.cpp", "if (!(reduction.axes & ~axes) &&\n", "if (true ||\n",
      "own_sum.pmap"),
-    ("a divisor is left", "GradientRecognition.cpp", "    removeDivision(graph, division, replacements);\n",
+    ("a divisor is left", "Recognition/GradientRecognition.cpp", "    removeDivision(graph, division, replacements);\n",
      "    (void)division;\n", "own_sgd.pmap"),
-    ("a factor is dropped", "GradientRecognition.cpp", "  double factor = reduction.size / reduction.divisor;\n",
+    ("a factor is dropped", "Recognition/GradientRecognition.cpp", "  double factor = reduction.size / reduction.divisor;\n",
      "  double factor = 1;\n", "mixture_of_experts.shardy"),
-    ("a chain loses an axis", "GradientRecognition.cpp", "  reduction.axes |= op.collective.axes;\n",
+    ("a chain loses an axis", "Recognition/GradientRecognition.cpp", "  reduction.axes |= op.collective.axes;\n",
      "  reduction.axes = op.collective.axes;\n", "means_in_a_chain.shardy"),
-    ("another's reduction is taken for a gradient's", "GradientRecognition.cpp",
+    ("another's reduction is taken for a gradient's", "Recognition/GradientRecognition.cpp",
      "      if (isNext[operand])\n        continue;\n", "", "target_network.pmap"),
-    ("a mean's divisor is left", "Collectives.cpp", "      removeDivision(graph, *division, replacements);\n", "",
+    ("a mean's divisor is left", "Recognition/FoldReductions.cpp", "      removeDivision(graph, *division, replacements);\n", "",
      "own_sgd.pmap"),
-    ("a maximum is a sum", "Collectives.cpp", '.Case("maximum", ReduceKind::Max)', '.Case("maximum", ReduceKind::Sum)',
+    ("a maximum is a sum", "Graph/Collectives.cpp", '.Case("maximum", ReduceKind::Max)', '.Case("maximum", ReduceKind::Sum)',
      "several_metrics.pmap"),
-    ("an all_to_all cuts another dimension", "Collectives.cpp", "readDimension(op, \"split_dimension\",",
+    ("an all_to_all cuts another dimension", "Graph/Collectives.cpp", "readDimension(op, \"split_dimension\",",
      "readDimension(op, \"concat_dimension\",", "mixture_of_experts.shardy"),
-    ("a gather puts pieces along another dimension", "Collectives.cpp",
+    ("a gather puts pieces along another dimension", "Graph/Collectives.cpp",
      "readDimension(op, \"all_gather_dim\", collective.concatDimension)",
      "readDimension(op, \"all_gather_dim\", collective.splitDimension)", "fully_sharded.shardy"),
-    ("two states are swapped", "StateRecognition.cpp", "  nameArguments(graph, model.arguments);\n", """  [&] {
+    ("two states are swapped", "Recognition/StateRecognition.cpp", "  nameArguments(graph, model.arguments);\n", """  [&] {
     for (StepArgument &a : model.arguments)
       for (StepArgument &b : model.arguments)
         if (&a < &b && a.isState() && b.isState() &&
@@ -49,21 +49,21 @@ FAULTS = [
   }();
   nameArguments(graph, model.arguments);
 """, "ema.pmap"),
-    ("another's part is taken for one's own", "Collectives.cpp", "    if (start != graph.mesh.placeOf(device, axes) * part[*cut])\n"
+    ("another's part is taken for one's own", "Recognition/FoldReductions.cpp", "    if (start != graph.mesh.placeOf(device, axes) * part[*cut])\n"
      "      return std::nullopt;\n", "    (void)device, (void)start;\n", "mirrored_parts.shardy"),
-    ("a reduction is lost", "Flatten.cpp", "    graph.ids[result] = *value;\n  }\n  return success();\n}\n\n/// With the target",
-     "    graph.ids[result] = graph.ids.lookup(operand);\n  }\n  return success();\n}\n\n/// With the target", "own_sgd.pmap"),
-    ("what a branch uses is lost", "Flatten.cpp", "          flat.operands.push_back(graph.ids.lookup(operand));\n",
+    ("a reduction is lost", "Graph/Flatten.cpp", "    graph.ids[result] = *value;\n  }\n  return success();\n}\n\n/// The op's name, with the target",
+     "    graph.ids[result] = graph.ids.lookup(operand);\n  }\n  return success();\n}\n\n/// The op's name, with the target", "own_sgd.pmap"),
+    ("what a branch uses is lost", "Graph/Flatten.cpp", "          flat.operands.push_back(graph.ids.lookup(operand));\n",
      "          (void)operand;\n", "loss_scaling_cond.pmap"),
-    ("a multiple is forgotten", "Agreement.cpp",
+    ("a multiple is forgotten", "Recognition/StateAgreement.cpp",
      "    op.factor = static_cast<double>(graph.mesh.sizeOf(op.collective.axes));\n", "    op.factor = 1;\n",
      "tensor_parallel.shardy"),
-    ("copies that may start equal are taken for one value", "StateRecognition.cpp",
+    ("copies that may start equal are taken for one value", "Recognition/StateRecognition.cpp",
      "      argument.own |= std::exchange(argument.sharded, 0);\n", "      argument.sharded = 0;\n",
      "examples_from_keys.stacked"),
-    ("what the step keeps alike is taken to start so", "Agreement.cpp",
+    ("what the step keeps alike is taken to start so", "Recognition/StateAgreement.cpp",
      "    unproven[argument.value] |= argument.own;\n", "    (void)argument;\n", "mean_of_params.stacked"),
-    ("communication in a custom call is taken for compute", "CustomCalls.cpp",
+    ("communication in a custom call is taken for compute", "Graph/CustomCalls.cpp",
      "      kind == CallKind::Communication || carriesCommunication(op) ||\n", "      false &&\n",
      "ragged-of-what-is-alike.mlir"),
 ]

@@ -13,7 +13,8 @@ import sys
 
 FENCE = r"```\n((?:(?!```).*\n)*)```\n"
 # Those that change nothing, or leave it to other passes.
-CHANGE_NOTHING = {"bagua-verify-graph", "bagua-verify-schedule", "bagua-record-strategy", "bagua-auto"}
+CHANGE_NOTHING = {"bagua-verify-graph", "bagua-verify-schedule", "bagua-verify-states", "bagua-record-strategy",
+                  "bagua-compile-steps", "bagua-auto"}
 
 
 def bagua_opt(text, *arguments):

@@ -222,3 +222,24 @@ bagua.step @infer on @pod data [node] (batch %x "x" : !t, param %w "w" varies [t
   %y = bagua.compute forward "m"(%r) : (!t) -> (!t as "y")
   bagua.yield %w : !t
 }
+
+// A reduction in phases makes what one all_reduce would make. Of a chain the program gets the last result: that of the
+// gather, or nothing in a place of its own if the gradient itself becomes its mean.
+// CHECK-LABEL: bagua.step @phases
+// CHECK-SAME: bagua.contract = [#bagua.relation<"all_gather" = sum "norm.0" over [node, tp]>, #bagua.relation<"w.grad" = mean "w.grad" over [node, tp]>]
+// CHECK: bagua.all_gather {{.*}} -> tensor<8xf32> as "all_gather"
+// CHECK: bagua.all_reduce mean %{{.*}} over [node] : tensor<8xf32, #bagua.layout<shard [tp]>>{{$}}
+// CHECK-NEXT: bagua.all_gather {{.*}} -> tensor<8xf32>{{$}}
+!part = tensor<8xf32, #bagua.layout<shard [tp]>>
+bagua.step @phases on @pod data [node, tp] (batch %x "x" : !t, param %w "w" : !t) {
+  %s = bagua.compute forward "norm"(%x, %w) : (!t, !t) -> (!t)
+  %sp = bagua.reduce_scatter sum %s over [tp] : !t -> !part
+  %sn = bagua.all_reduce sum %sp over [node] : !part
+  %sm = bagua.all_gather %sn over [tp] : !part -> !t
+  %g = bagua.compute backward "l"(%sm, %w) : (!t, !t) -> (!t grad "w")
+  %p = bagua.reduce_scatter mean %g over [tp] : !t -> !part
+  %q = bagua.all_reduce mean %p over [node] : !part
+  %r = bagua.all_gather %q over [tp] : !part -> !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n : !t
+}

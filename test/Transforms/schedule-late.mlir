@@ -46,3 +46,19 @@ bagua.step @clipped on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !t,
   %n2 = bagua.compute update "w2"(%w2, %r2, %s) : (!t, !t, !s) -> (!t)
   bagua.yield %n1, %n2 : !t, !t
 }
+
+// A reduction with a name has a place of its own, in which the next step's result will lie by then. Its update is not late.
+// CHECK-LABEL: bagua.step @named
+// CHECK: bagua.compute update "sgd w1"({{.*}}) bytes 96 cost_ns 103 roofline on compute
+// CHECK: bagua.compute update "sgd w2"({{.*}}) late
+bagua.step @named on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !t, param %w2 "w2" : !t) {
+  %a = bagua.compute forward "l1"(%x, %w1) : (!t, !t) -> (!t)
+  %b = bagua.compute forward "l2"(%a, %w2) : (!t, !t) -> (!t)
+  %d, %g2 = bagua.compute backward "l2"(%b, %w2) : (!t, !t) -> (!t, !t grad "w2")
+  %g1 = bagua.compute backward "l1"(%d, %x) : (!t, !t) -> (!t grad "w1")
+  %r1 = bagua.all_reduce mean %g1 over [node] : !t as "w1.mean"
+  %r2 = bagua.all_reduce mean %g2 over [node] : !t
+  %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : !t
+  %n2 = bagua.sgd (%w2) grad %r2 lr 0.1 : !t
+  bagua.yield %n1, %n2 : !t, !t
+}

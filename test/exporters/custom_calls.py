@@ -48,7 +48,7 @@ def emitted():
 
 
 def of_code(source):
-    text = pathlib.Path(source, "lib/Target/StableHLO/CustomCalls.cpp").read_text()
+    text = pathlib.Path(source, "lib/Target/StableHLO/Graph/CustomCalls.cpp").read_text()
     table = re.sub(r"//.*", "", text[text.index("kFamilies[] = {"):text.index("};", text.index("kFamilies[] = {"))])
     return set(" ".join(re.findall(r'"([^"]*)"', table)).split())
 

@@ -5,6 +5,7 @@
 // the lower bound for all of them.
 //
 //===----------------------------------------------------------------------===//
+#include "Phases.h"
 #include "Report.h"
 #include "Sweep.h"
 #include "Timeline.h"
@@ -41,8 +42,14 @@ llvm::cl::opt<std::string> output("o", llvm::cl::init("-"),
                                   llvm::cl::cat(category));
 llvm::cl::opt<std::string>
     strategyOption("strategy", llvm::cl::value_desc("name"),
-                   llvm::cl::desc("predict one: NAME or NAME{option=value}"),
+                   llvm::cl::desc("predict one: NAME or NAME{option=value}, or "
+                                  "@STEP=NAME ... for each step"),
                    llvm::cl::cat(category));
+llvm::cl::opt<int64_t> iterationsOption(
+    "iterations", llvm::cl::value_desc("count"),
+    llvm::cl::desc("with a training of several steps: add up so many "
+                   "iterations"),
+    llvm::cl::cat(category));
 llvm::cl::opt<std::string>
     compareOption("compare", llvm::cl::ValueOptional,
                   llvm::cl::value_desc("a,b,..."),
@@ -153,6 +160,22 @@ static LogicalResult runOne(ModuleOp module, const BoundReport &bounded) {
   });
 }
 
+/// Predicts a training of several steps.
+static LogicalResult runTraining(ModuleOp module) {
+  for (auto step : module.getOps<StepOp>())
+    warnOfUnpriced(step);
+  FailureOr<TrainingPrediction> training =
+      predictTraining(module, strategyOption, iterationsOption);
+  if (failed(training))
+    return failure();
+  return writeTo(output, [&](llvm::raw_ostream &os) {
+    if (jsonOption)
+      os << llvm::formatv("{0:2}\n", llvm::json::Value(toJson(*training)));
+    else
+      printTraining(*training, os);
+  });
+}
+
 /// The strategies to compare; an error if one does not exist.
 static FailureOr<SmallVector<std::string>> comparedStrategies() {
   SmallVector<StrategyClass> allowed(allowOption.begin(), allowOption.end());
@@ -242,12 +265,8 @@ static LogicalResult listStrategies() {
   });
 }
 
-static LogicalResult run() {
-  if (listOption && (!strategyOption.empty() ||
-                     compareOption.getNumOccurrences() > 0 || jsonOption))
-    return fail("expected --list-strategies by itself");
-  if (listOption)
-    return listStrategies();
+/// Checks that options that go together come together, and no others.
+static LogicalResult checkOptions() {
   bool compares = compareOption.getNumOccurrences() > 0;
   if (strategyOption.empty() != compares)
     return fail("expected --strategy=NAME or --compare");
@@ -262,6 +281,20 @@ static LogicalResult run() {
     return fail("expected --sweep with --compare only");
   if (!sweeps && !plotOption.empty())
     return fail("expected --plot with --sweep only");
+  if (iterationsOption.getNumOccurrences() > 0 && iterationsOption <= 0)
+    return fail("expected --iterations of at least 1");
+  return success();
+}
+
+static LogicalResult run() {
+  if (listOption && (!strategyOption.empty() ||
+                     compareOption.getNumOccurrences() > 0 || jsonOption))
+    return fail("expected --list-strategies by itself");
+  if (listOption)
+    return listStrategies();
+  if (failed(checkOptions()))
+    return failure();
+  bool compares = compareOption.getNumOccurrences() > 0;
   DialectRegistry registry;
   registry.insert<BaguaDialect>();
   MLIRContext context(registry);
@@ -281,6 +314,14 @@ static LogicalResult run() {
     return failure();
   if (cluster->op && failed(retarget(*module, cluster->op)))
     return failure();
+  // Pages and traces show one step.
+  bool isOfOneStep = llvm::hasSingleElement(module->getOps<StepOp>());
+  if (!isOfOneStep && !compares && traceOption.empty() &&
+      timelineOption.empty())
+    return runTraining(*module);
+  if (iterationsOption > 0)
+    return fail("expected --iterations with --strategy for a training of "
+                "several steps only");
   FailureOr<SmallVector<std::string>> names = comparedStrategies();
   if (failed(names))
     return failure();
@@ -288,7 +329,7 @@ static LogicalResult run() {
   if (failed(step))
     return failure();
   warnOfUnpriced(*step);
-  if (sweeps)
+  if (sweepOption.getNumOccurrences() > 0)
     return runSweep(*module, *names);
   auto bounded = bound(*module);
   if (failed(bounded))

@@ -180,7 +180,8 @@ bool OpTest::checkAnswers(StepOpInterface op, const std::string &name) {
         lack(name, "a placement",
              "expected an operand in whose place result " +
                  std::to_string(index) + " is computed");
-  bool isPromised = op.getRelation() || op.getUpdateRule();
+  bool isPromised = op.getRelation() || (op.getUpdateRule() &&
+                                         rowOf(*op.getUpdateRule()).isPromised);
   if ((communicates || op.isUpdate()) &&
       isPromised == (isIn(kWithoutRelation, name) && !isInPieces(op)))
     lack(name, "a relation",

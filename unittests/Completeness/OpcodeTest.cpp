@@ -5,11 +5,11 @@
 // refuses nonsense, a kernel, a comment in the schema.
 //
 //===----------------------------------------------------------------------===//
-#include "Kernels/Arithmetic.h"
 #include "Manual.h"
 #include "Plan/Opcodes.h"
 
 #include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Runtime/Device.h"
 #include "bagua/Runtime/Plan.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -37,8 +37,12 @@ std::string planOf(fb::Opcode opcode, size_t inputs, size_t outputs,
   plan.cluster->axes[0]->size = 1;
   plan.arenas.push_back(std::make_unique<fb::ArenaT>());
   plan.arenas[0]->name = "values";
-  plan.instructions.push_back(std::make_unique<fb::InstructionT>());
-  fb::InstructionT &op = *plan.instructions[0];
+  plan.phases.push_back(std::make_unique<fb::PhaseT>());
+  plan.steps.push_back(std::make_unique<fb::StepT>());
+  fb::StepT &step = *plan.steps[0];
+  step.name = plan.name;
+  step.instructions.push_back(std::make_unique<fb::InstructionT>());
+  fb::InstructionT &op = *step.instructions[0];
   op.name = "it";
   op.opcode = opcode;
   op.has_learning_rate = true;
@@ -76,7 +80,7 @@ bool isArithmetic(fb::Opcode opcode) {
 }
 
 bool hasKernel(const runtime::Plan &plan) {
-  const fb::Instruction &op = *plan.root().instructions()->Get(0);
+  const fb::Instruction &op = plan.instruction(0);
   std::vector<std::vector<float>> memory;
   std::vector<std::byte *> addresses;
   auto bind = [&](const flatbuffers::Vector<uint32_t> &numbers) {
@@ -94,10 +98,12 @@ bool hasKernel(const runtime::Plan &plan) {
   memory.reserve(16);
   addresses.reserve(16);
   auto inputs = bind(*op.inputs()), outputs = bind(*op.outputs());
-  runtime::BoundKernel kernel = runtime::bindKernel(op, inputs, outputs);
-  if (!kernel)
+  const runtime::KernelTable::Bind *kernel =
+      runtime::hostDevice().kernels().find(op.opcode());
+  if (!kernel || !(*kernel)(op, inputs, outputs)
+                      ->launch(runtime::hostQueue(), /*step=*/0)
+                      .ok())
     return false;
-  kernel(/*step=*/0);
   // Of ones, with these constants, no arithmetic leaves all ones.
   for (size_t i = inputs.size(); i < memory.size(); ++i)
     if (memory[i] != std::vector<float>(8, 1.0f))

@@ -120,7 +120,7 @@ TEST(CalibrationFitTest, ARateIsTheCardsAndNoShareOfIt) {
   EXPECT_EQ(fit.sharers, 4);
   EXPECT_THAT(
       printCluster("", {fit},
-                   Samples{{{}, {}, {}, {}, {}, {{1}}, {{1}}, {{1}}, {{1}}}}),
+                   Samples{{}, {}, {}, {}, {}, {{1}}, {{1}}, {{1}}, {{1}}}),
       HasSubstr("bytes_per_s = 12500000, sharers = 4, "));
 }
 

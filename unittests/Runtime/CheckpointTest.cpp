@@ -143,7 +143,7 @@ constexpr StateName kMissing = {0, -1};
 constexpr StateName kDamaged = {0, -2};
 
 class NewestCheckpointTest : public CheckpointTest,
-                             public testing::WithParamInterface<Backend> {
+                             public testing::WithParamInterface<TestBackend> {
 protected:
   /// A file of rank's; its path.
   std::string write(int rank, size_t number, StateName name) {
@@ -204,7 +204,7 @@ TEST_P(NewestCheckpointTest, IsTheLatestThatAllHave) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NewestCheckpointTest,
-                         testing::ValuesIn(kBackends),
+                         testing::ValuesIn(testBackends()),
                          testing::PrintToStringParamName());
 
 } // namespace

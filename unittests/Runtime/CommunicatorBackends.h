@@ -1,14 +1,15 @@
 //===- CommunicatorBackends.h - What the communicator suites run on -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A backend is a name and a way to make worlds in this process. The suites are
-// parameterised over this list: add a backend here and it is tested.
+// A backend is a name, a way to make worlds in this process, and what its
+// communicators promise. The suites are parameterised over this list. It has
+// every row of the runtime's table, so a new row is tested without more.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_UNITTESTS_RUNTIME_COMMUNICATORBACKENDS_H
 #define BAGUA_UNITTESTS_RUNTIME_COMMUNICATORBACKENDS_H
 
-#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Backend.h"
 
 #include "gtest/gtest.h"
 
@@ -24,17 +25,21 @@ namespace bagua::runtime {
 
 using Worlds = std::vector<std::unique_ptr<World>>;
 
-struct Backend {
-  const char *name;
-  Worlds (*createWorlds)(int size, std::chrono::nanoseconds timeout);
+struct TestBackend {
+  std::string name;
+  /// Worlds whose communicators are the backend's, in memory of the host.
+  std::function<Worlds(int size, std::chrono::nanoseconds timeout)>
+      createWorlds;
   /// Of which tests make worlds: connections grow with their square.
   int mostRanks;
   /// Whether a library that it stands on allocates in each call.
   bool allocates;
-  /// Whether all members find that a call has failed or none, with one reason,
-  /// and a call that fails leaves buffers as they were.
-  bool failsAsOne;
+  BackendTraits traits;
+  /// Whether members talk over connections of their own.
+  bool hasConnections = false;
 };
+
+const std::vector<TestBackend> &testBackends();
 
 /// As the ranks of that many processes: each sees shared memory at an address
 /// of its own, and hears of others through sockets alone.
@@ -47,14 +52,7 @@ Worlds createTwoHostWorlds(int size, std::chrono::nanoseconds timeout);
 Worlds createWorldsOn(const std::vector<std::string> &hosts,
                       std::chrono::nanoseconds timeout);
 
-inline const Backend kBackends[] = {
-    {"in_process", createInProcessWorlds, 64, false, true},
-    {"processes", createProcessWorlds, 64, false, true},
-    {"hosts", createHostWorlds, 8, true, false},
-    {"two_hosts", createTwoHostWorlds, 16, true, false},
-};
-
-inline std::ostream &operator<<(std::ostream &out, const Backend &backend) {
+inline std::ostream &operator<<(std::ostream &out, const TestBackend &backend) {
   return out << backend.name;
 }
 

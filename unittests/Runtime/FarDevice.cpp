@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "FarDevice.h"
 
-#include "Device/Device.h"
+#include "bagua/Runtime/Device.h"
 
 #include <algorithm>
 #include <cassert>
@@ -202,8 +202,8 @@ absl::Status runOn(Queue &queue, std::function<absl::Status()> work) {
 /// when it is enqueued, as the arguments of a launch are.
 class FarKernel final : public Kernel {
 public:
-  FarKernel(const fb::Instruction &instruction, std::vector<LocalValue> inputs,
-            std::vector<LocalValue> outputs) {
+  FarKernel(const KernelTable::Bind &bind, const fb::Instruction &instruction,
+            std::vector<LocalValue> inputs, std::vector<LocalValue> outputs) {
     const size_t count = inputs.size() + outputs.size();
     addresses.resize(count);
     for (std::vector<LocalValue> *values : {&inputs, &outputs})
@@ -211,9 +211,8 @@ public:
         places.push_back(value.place);
         value.place = Place(&addresses[places.size() - 1]);
       }
-    kernel = hostDevice().bind(instruction, inputs, outputs);
+    kernel = bind(instruction, inputs, outputs);
   }
-  bool isBound() const { return kernel != nullptr; }
 
   absl::Status launch(Queue &queue, int64_t step) override {
     std::vector<std::byte *> now;
@@ -233,6 +232,13 @@ private:
 
 class FarDevice final : public Device {
 public:
+  FarDevice() {
+    for (const auto &[opcode, bind] : hostDevice().kernels().all())
+      table.set(opcode, [&bind = bind](const auto &...arguments) {
+        return std::make_unique<FarKernel>(bind, arguments...);
+      });
+  }
+
   absl::Status checkAddress(const void *data, size_t bytes) const override {
     if (bytes == 0 ||
         farMemory().find(static_cast<const std::byte *>(data), bytes))
@@ -243,144 +249,36 @@ public:
   createQueue(std::function<void(const absl::Status &)> onError) override {
     return std::make_unique<LateQueue>(std::move(onError));
   }
-  std::unique_ptr<Kernel>
-  bind(const fb::Instruction &instruction,
-       const std::vector<LocalValue> &inputs,
-       const std::vector<LocalValue> &outputs) override {
-    auto kernel = std::make_unique<FarKernel>(instruction, inputs, outputs);
-    return kernel->isBound() ? std::move(kernel) : nullptr;
-  }
-};
-
-//===----------------------------------------------------------------------===//
-// Communication
-//===----------------------------------------------------------------------===//
-
-class FarCommunicator final : public Communicator {
-public:
-  explicit FarCommunicator(std::unique_ptr<Communicator> communicator)
-      : inner(std::move(communicator)) {}
-
-  int rank() const override { return inner->rank(); }
-  int size() const override { return inner->size(); }
-
-  absl::Status allReduce(const void *input, void *output, int64_t count,
-                         DataType type, ReduceKind kind,
-                         Queue &queue) override {
-    return runStating(queue, [=, this] {
-      return inner->allReduce(nearOf(input), nearOf(output), count, type, kind);
-    });
-  }
-  absl::Status reduceToOwners(const void *input, void *output, int64_t count,
-                              DataType type, ReduceKind kind, int contributors,
-                              absl::Span<const int> owners,
-                              Queue &queue) override {
-    return runStating(queue, [=, this, list = copyOf(owners)] {
-      return inner->reduceToOwners(nearOf(input), nearOf(output), count, type,
-                                   kind, contributors, list);
-    });
-  }
-  absl::Status gatherFromOwners(const void *input, void *output, int64_t count,
-                                DataType type, int receivers,
-                                absl::Span<const int> owners,
-                                Queue &queue) override {
-    return runStating(queue, [=, this, list = copyOf(owners)] {
-      return inner->gatherFromOwners(nearOf(input), nearOf(output), count, type,
-                                     receivers, list);
-    });
-  }
-  absl::Status allToAll(const void *input, void *output, int64_t blockBytes,
-                        Queue &queue) override {
-    return runStating(queue, [=, this] {
-      return inner->allToAll(nearOf(input), nearOf(output), blockBytes);
-    });
-  }
-  absl::Status exchange(const void *input, int64_t bytes,
-                        absl::Span<const int> destinations,
-                        absl::Span<const int> sources,
-                        absl::Span<void *const> outputs,
-                        Queue &queue) override {
-    std::vector<void *> places;
-    for (void *output : outputs)
-      places.push_back(nearOf(output));
-    return runStating(
-        queue, [=, this, to = copyOf(destinations), from = copyOf(sources)] {
-          return inner->exchange(nearOf(input), bytes, to, from, places);
-        });
-  }
-  absl::Status barrier(Queue &queue) override {
-    return runStating(queue, [this] { return inner->barrier(); });
-  }
-  void agreeOn(uint64_t newWord, const AgreedFacts *newFacts) override {
-    word = newWord;
-    facts = newFacts;
-  }
+  const KernelTable &kernels() const override { return table; }
 
 private:
-  /// As it was stated when the call was made.
-  absl::Status runStating(Queue &queue, std::function<absl::Status()> call) {
-    return runOn(queue, [=, this, stated = word, statedFacts = facts] {
-      inner->agreeOn(stated, statedFacts);
-      return call();
-    });
-  }
-  static std::vector<int> copyOf(absl::Span<const int> list) {
-    return {list.begin(), list.end()};
-  }
-
-  std::unique_ptr<Communicator> inner;
-  uint64_t word = 0;
-  const AgreedFacts *facts = nullptr;
-};
-
-class FarWorld final : public World {
-public:
-  explicit FarWorld(std::unique_ptr<World> world) : inner(std::move(world)) {}
-
-  int rank() const override { return inner->rank(); }
-  int size() const override { return inner->size(); }
-  std::vector<int> hosts() const override { return inner->hosts(); }
-  int startedAs(int rank) const override { return inner->startedAs(rank); }
-  std::chrono::nanoseconds timeout() const override { return inner->timeout(); }
-  absl::StatusOr<std::unique_ptr<Communicator>>
-  createCommunicator(const std::vector<int> &members, const std::string &name,
-                     const CommunicatorOptions &options) override {
-    auto made = inner->createCommunicator(members, name, options);
-    if (!made.ok())
-      return made.status();
-    return std::make_unique<FarCommunicator>(*std::move(made));
-  }
-  Device &device() const override {
-    static FarDevice device;
-    return device;
-  }
-  absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) override {
-    auto near = inner->allocate(bytes);
-    return near.ok() ? farMemory().add(*std::move(near), bytes) : near;
-  }
-  void note(const std::string &what) override { inner->note(what); }
-  void abort(const absl::Status &why) override { inner->abort(why); }
-  absl::Status status() const override { return inner->status(); }
-  void onAbort(const void *owner, std::function<void()> handler) override {
-    inner->onAbort(owner, std::move(handler));
-  }
-
-private:
-  std::unique_ptr<World> inner;
+  KernelTable table;
 };
 
 } // namespace
 
-std::unique_ptr<World> makeFar(std::unique_ptr<World> world) {
-  return std::make_unique<FarWorld>(std::move(world));
+Device &farDevice() {
+  static FarDevice device;
+  return device;
+}
+
+std::shared_ptr<std::byte> makeFarMemory(std::shared_ptr<std::byte> near,
+                                         size_t bytes) {
+  return farMemory().add(std::move(near), bytes);
 }
 
 std::shared_ptr<std::byte> allocateFar(size_t bytes) {
-  return farMemory().add(
+  return makeFarMemory(
       {new std::byte[bytes + 1](), std::default_delete<std::byte[]>()}, bytes);
 }
 
 std::byte *near(std::byte *address) { return nearOf(address); }
+void *near(void *address) { return nearOf(address); }
+const void *near(const void *address) { return nearOf(address); }
+
+absl::Status enqueueFar(Queue &queue, std::function<absl::Status()> work) {
+  return runOn(queue, std::move(work));
+}
 
 std::unique_ptr<FarQueue> makeFarQueue() {
   return std::make_unique<LateQueue>(nullptr);

@@ -3,8 +3,7 @@
 //
 // What an accelerator is to a session, without one: memory whose addresses the
 // host can't read (who does crashes), and queues on which work is done some
-// time after it was enqueued, by a thread of the queue's. Wraps a world, whose
-// ranks communicate on queues of the device's, too.
+// time after it was enqueued, by a thread of the queue's.
 //
 // Faults that it makes visible: a look at a tensor by the host, work that is
 // taken for done when it is enqueued, an address of the host's handed to a
@@ -14,24 +13,35 @@
 #ifndef BAGUA_UNITTESTS_RUNTIME_FARDEVICE_H
 #define BAGUA_UNITTESTS_RUNTIME_FARDEVICE_H
 
-#include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/Queue.h"
 
 #include <cstddef>
 #include <functional>
 #include <memory>
 
+namespace bagua::runtime {
+class Device;
+} // namespace bagua::runtime
+
 namespace bagua::runtime::test {
 
-/// A world whose device is far.
-std::unique_ptr<World> makeFar(std::unique_ptr<World> world);
+Device &farDevice();
 
 /// Memory of that device, zeros.
 std::shared_ptr<std::byte> allocateFar(size_t bytes);
+/// The same, whose bytes are at `near` for the host, which is freed with it.
+std::shared_ptr<std::byte> makeFarMemory(std::shared_ptr<std::byte> near,
+                                         size_t bytes);
 
 /// Where the host finds what is at an address of the device's; others are the
 /// host's own.
 std::byte *near(std::byte *address);
+void *near(void *address);
+const void *near(const void *address);
+
+/// Enqueues work of the host's threads on a queue of the device. On the host's
+/// queue it is done at once.
+absl::Status enqueueFar(Queue &queue, std::function<absl::Status()> work);
 
 /// A queue of the device's, as a program has one. `fail` enqueues work that
 /// fails.

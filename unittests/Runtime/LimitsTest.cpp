@@ -308,7 +308,7 @@ TEST_F(LimitsTest, names_of_hosts_have_an_end) {
             "host: expected a name of at most 1024 bytes, found 2000");
 }
 
-class NamesTest : public testing::TestWithParam<Backend> {};
+class NamesTest : public testing::TestWithParam<TestBackend> {};
 
 // Over the length of a message that would have ended the run.
 TEST_P(NamesTest, names_of_communicators_have_an_end) {
@@ -330,7 +330,7 @@ TEST_P(NamesTest, names_of_communicators_have_an_end) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, NamesTest, testing::ValuesIn(kBackends),
+INSTANTIATE_TEST_SUITE_P(Backends, NamesTest, testing::ValuesIn(testBackends()),
                          [](const auto &test) { return test.param.name; });
 
 //===----------------------------------------------------------------------===//

@@ -52,7 +52,29 @@ PlanBuilder::PlanBuilder(std::vector<std::pair<std::string, int64_t>> axes) {
     axis->size = size;
     plan.cluster->axes.push_back(std::move(axis));
   }
+  plan.steps.push_back(std::make_unique<fb::StepT>());
+  step().name = plan.name;
+  plan.phases.push_back(std::make_unique<fb::PhaseT>());
   addStream("comm");
+}
+
+void PlanBuilder::addStep(const std::string &name, const fb::PhaseT &when) {
+  plan.steps.push_back(std::make_unique<fb::StepT>());
+  step().name = name;
+  auto phase = std::make_unique<fb::PhaseT>(when);
+  phase->step = static_cast<uint32_t>(plan.steps.size()) - 1;
+  plan.phases.insert(plan.phases.end() - 1, std::move(phase));
+}
+
+std::vector<uint32_t> &PlanBuilder::users(uint32_t tensor) {
+  auto place =
+      std::find_if(step().uses.begin(), step().uses.end(),
+                   [&](const auto &use) { return use->tensor >= tensor; });
+  if (place == step().uses.end() || (*place)->tensor != tensor) {
+    place = step().uses.insert(place, std::make_unique<fb::TensorUseT>());
+    (*place)->tensor = tensor;
+  }
+  return (*place)->instructions;
 }
 
 uint32_t PlanBuilder::addStream(const std::string &name) {
@@ -124,9 +146,9 @@ uint32_t PlanBuilder::inArena(uint32_t arena, int64_t offset, int64_t count,
 }
 
 void PlanBuilder::use(uint32_t number, uint32_t user, bool waits) {
-  auto &users = tensor(number).users;
-  if (std::find(users.begin(), users.end(), user) == users.end())
-    users.push_back(user);
+  auto &list = users(number);
+  if (std::find(list.begin(), list.end(), user) == list.end())
+    list.push_back(user);
   auto &ready = op(user).ready;
   if (waits && tensor(number).given_by_program &&
       std::find(ready.begin(), ready.end(), number) == ready.end())
@@ -136,7 +158,7 @@ void PlanBuilder::use(uint32_t number, uint32_t user, bool waits) {
 uint32_t PlanBuilder::addOp(fb::Opcode opcode, Numbers inputs, Numbers outputs,
                             Numbers axes, uint32_t stream) {
   auto instruction = std::make_unique<fb::InstructionT>();
-  auto number = static_cast<uint32_t>(plan.instructions.size());
+  auto number = static_cast<uint32_t>(step().instructions.size());
   instruction->name =
       std::string(fb::EnumNameOpcode(opcode)) + std::to_string(number);
   instruction->opcode = opcode;
@@ -144,7 +166,7 @@ uint32_t PlanBuilder::addOp(fb::Opcode opcode, Numbers inputs, Numbers outputs,
   instruction->inputs = std::move(inputs);
   instruction->outputs = std::move(outputs);
   instruction->axes = std::move(axes);
-  plan.instructions.push_back(std::move(instruction));
+  step().instructions.push_back(std::move(instruction));
   for (const Numbers *list : {&op(number).inputs, &op(number).outputs})
     for (uint32_t operand : *list)
       if (value(operand).tensor >= 0)
@@ -159,13 +181,13 @@ void PlanBuilder::promise(uint32_t tensor, Numbers axes, fb::ReduceKind kind,
   relation->of = of < 0 ? tensor : static_cast<uint32_t>(of);
   relation->reduce = kind;
   relation->axes = std::move(axes);
-  plan.contract.push_back(std::move(relation));
+  step().contract.push_back(std::move(relation));
 }
 
 void PlanBuilder::promiseUpdate(Numbers states, uint32_t gradient, Numbers axes,
                                 uint32_t number) {
   promise(states[0], std::move(axes), fb::ReduceKind::Mean, gradient);
-  plan.contract.back()->relation = fb::RelationKind::Updated;
+  step().contract.back()->relation = fb::RelationKind::Updated;
   auto update = std::make_unique<fb::UpdateT>();
   update->opcode = op(number).opcode;
   update->states = std::move(states);
@@ -174,10 +196,10 @@ void PlanBuilder::promiseUpdate(Numbers states, uint32_t gradient, Numbers axes,
   update->learning_rate = op(number).learning_rate;
   if (!op(number).has_learning_rate)
     update->learning_rate_tensor = value(op(number).inputs.back()).tensor;
-  plan.contract.back()->update = std::move(update);
+  step().contract.back()->update = std::move(update);
 }
 
-void PlanBuilder::addProgramOp(const std::string &name, fb::Phase phase,
+void PlanBuilder::addProgramOp(const std::string &name, fb::ComputePhase phase,
                                int64_t costNs, Numbers waits, Numbers gives) {
   auto op = std::make_unique<fb::ProgramOpT>();
   op->name = name;
@@ -185,7 +207,7 @@ void PlanBuilder::addProgramOp(const std::string &name, fb::Phase phase,
   op->cost_ns = costNs;
   op->waits = std::move(waits);
   op->gives = std::move(gives);
-  plan.program.push_back(std::move(op));
+  step().program.push_back(std::move(op));
 }
 
 std::string PlanBuilder::bytes() { return writePlan(plan); }
@@ -199,7 +221,7 @@ std::shared_ptr<const Plan> PlanBuilder::load() {
 PlanBuilder makeDdpPlan(int64_t ranks, int64_t scale, fb::DataType type) {
   PlanBuilder plan({{"gpu", ranks}});
   plan.plan.name = "ddp";
-  plan.plan.strategy = "ddp";
+  plan.step().strategy = "ddp";
   int64_t bytes = dataTypeBytes(static_cast<DataType>(type));
   // Counts that divide by nothing; places are multiples of 64 bytes.
   int64_t counts[] = {1021 * scale, 517 * scale, 259 * scale};
@@ -230,10 +252,10 @@ PlanBuilder makeDdpPlan(int64_t ranks, int64_t scale, fb::DataType type) {
     plan.use(tensor, second, /*waits=*/false);
     plan.use(tensor, split, /*waits=*/false);
   }
-  plan.addProgramOp("l3", fb::Phase::Backward, 200000, {}, {0});
-  plan.addProgramOp("l2", fb::Phase::Backward, 200000, {}, {1});
-  plan.addProgramOp("l1", fb::Phase::Backward, 200000, {}, {2});
-  plan.addProgramOp("update", fb::Phase::Update, 100000, {0, 1, 2}, {});
+  plan.addProgramOp("l3", fb::ComputePhase::Backward, 200000, {}, {0});
+  plan.addProgramOp("l2", fb::ComputePhase::Backward, 200000, {}, {1});
+  plan.addProgramOp("l1", fb::ComputePhase::Backward, 200000, {}, {2});
+  plan.addProgramOp("update", fb::ComputePhase::Update, 100000, {0, 1, 2}, {});
   return plan;
 }
 
@@ -300,10 +322,10 @@ void addUpdates(PlanBuilder &plan, uint32_t gradient) {
   plan.op(sgd).after = {sgd - 1};
   plan.promiseUpdate({w}, gradient, {0, 1}, sgd);
   plan.promiseUpdate({u, m, v}, gradient, {0, 1}, adam);
-  plan.addProgramOp("backward", fb::Phase::Backward, 1000, {w, u, m, v, a},
-                    {gradient, 1, 2});
-  plan.addProgramOp("after backward", fb::Phase::Update, 1000, {gradient, 1, 2},
-                    {});
+  plan.addProgramOp("backward", fb::ComputePhase::Backward, 1000,
+                    {w, u, m, v, a}, {gradient, 1, 2});
+  plan.addProgramOp("after backward", fb::ComputePhase::Update, 1000,
+                    {gradient, 1, 2}, {});
 }
 
 } // namespace
@@ -383,8 +405,8 @@ PlanBuilder makeManyOps() {
     plan.use(3, op);
   plan.promise(0, {0, 1}, fb::ReduceKind::Sum);
   plan.promiseUpdate({1, 2}, 0, {0, 1}, sgd);
-  plan.addProgramOp("all", fb::Phase::Backward, 10, {}, {0, 1, 2, 3});
-  plan.addProgramOp("end", fb::Phase::Update, 10, {4}, {});
+  plan.addProgramOp("all", fb::ComputePhase::Backward, 10, {}, {0, 1, 2, 3});
+  plan.addProgramOp("end", fb::ComputePhase::Update, 10, {4}, {});
   return plan;
 }
 

@@ -51,7 +51,14 @@ public:
   /// Waits for each given tensor that it touches, and is among its users.
   uint32_t addOp(fb::Opcode opcode, Numbers inputs, Numbers outputs,
                  Numbers axes = {}, uint32_t stream = 0);
-  fb::InstructionT &op(uint32_t number) { return *plan.instructions[number]; }
+  /// The step that ops and promises are added to: the last one.
+  fb::StepT &step() { return *plan.steps.back(); }
+  /// Begins another step, which a row of the table of phases before the last
+  /// one runs.
+  void addStep(const std::string &name, const fb::PhaseT &when);
+  fb::InstructionT &op(uint32_t number) { return *step().instructions[number]; }
+  /// The instructions that touch a tensor in the step.
+  std::vector<uint32_t> &users(uint32_t tensor);
   fb::TensorT &tensor(uint32_t number) { return *plan.tensors[number]; }
   fb::ValueT &value(uint32_t number) { return *plan.values[number]; }
 
@@ -62,8 +69,8 @@ public:
   /// instruction `op`.
   void promiseUpdate(Numbers states, uint32_t gradient, Numbers axes,
                      uint32_t op);
-  void addProgramOp(const std::string &name, fb::Phase phase, int64_t costNs,
-                    Numbers waits, Numbers gives);
+  void addProgramOp(const std::string &name, fb::ComputePhase phase,
+                    int64_t costNs, Numbers waits, Numbers gives);
   /// Instruction `op` touches `tensor`, which lives in an arena.
   void use(uint32_t tensor, uint32_t op, bool waits = true);
 

@@ -35,15 +35,15 @@ TEST(PlanTest, LoadsWhatWasBuilt) {
   auto plan = makeDdpPlan(4).load();
   ASSERT_NE(plan, nullptr);
   EXPECT_EQ(plan->topology().ranks(), 4);
-  EXPECT_EQ(plan->root().instructions()->size(), 4u);
+  EXPECT_EQ(plan->root().steps()->Get(0)->instructions()->size(), 4u);
   EXPECT_NE(plan->fingerprint(), 0u);
 }
 
 TEST(PlanTest, KnowsWhenUpdatesAre) {
   PlanBuilder plan = makeDdpPlan(2);
   EXPECT_FALSE(plan.load()->hasLateUpdates());
-  auto &program = plan.plan.program;
-  ASSERT_EQ(program.back()->phase, fb::Phase::Update);
+  auto &program = plan.step().program;
+  ASSERT_EQ(program.back()->phase, fb::ComputePhase::Update);
   program.back()->late = true;
   std::rotate(program.begin(), program.end() - 1, program.end());
   EXPECT_TRUE(plan.load()->hasLateUpdates());
@@ -101,14 +101,18 @@ TEST(PlanTest, RefusesOtherFiles) {
 }
 
 TEST(PlanTest, RefusesAnotherVersion) {
-  for (uint32_t version : {0u, 2u, 7u}) {
+  for (uint32_t version : {0u, 1u, 7u}) {
     PlanBuilder plan = makeDdpPlan(2);
     plan.plan.version = version;
     plan.plan.minor_version = 3;
     EXPECT_THAT(loadError(plan.bytes()),
                 HasSubstr("plan of version " + std::to_string(version) +
-                          ".3, this runtime reads version 1"));
+                          ".3, this runtime reads version 2"));
   }
+  PlanBuilder old = makeDdpPlan(2);
+  old.plan.version = 1;
+  EXPECT_THAT(loadError(old.bytes()),
+              HasSubstr("bagua-translate --export-plan writes the plan anew"));
 }
 
 /// A plan of another version has other fields: its version is read all the
@@ -117,7 +121,7 @@ TEST(PlanTest, RefusesAnotherVersionsFields) {
   flatbuffers::FlatBufferBuilder file;
   flatbuffers::Offset<flatbuffers::String> text = file.CreateString("text");
   auto table = file.StartTable();
-  file.AddElement<uint32_t>(fb::Plan::VT_VERSION, 2, 0);
+  file.AddElement<uint32_t>(fb::Plan::VT_VERSION, 3, 0);
   file.AddElement<uint32_t>(fb::Plan::VT_MINOR_VERSION, 5, 0);
   file.AddOffset(fb::Plan::VT_FINGERPRINT, text);
   file.AddElement<uint8_t>(fb::Plan::VT_CLUSTER, 7, 0);
@@ -126,7 +130,7 @@ TEST(PlanTest, RefusesAnotherVersionsFields) {
   std::string bytes(reinterpret_cast<char *>(file.GetBufferPointer()),
                     file.GetSize());
   EXPECT_THAT(loadError(bytes),
-              HasSubstr("plan of version 2.5, this runtime reads version 1"));
+              HasSubstr("plan of version 3.5, this runtime reads version 2"));
 }
 
 /// A program that writes plans of its own has left one out.
@@ -134,7 +138,7 @@ TEST(PlanTest, RefusesAPlanWithoutAFieldThatIsRequired) {
   flatbuffers::FlatBufferBuilder file;
   file.ForceDefaults(true);
   auto table = file.StartTable();
-  file.AddElement<uint32_t>(fb::Plan::VT_VERSION, 1, 1);
+  file.AddElement<uint32_t>(fb::Plan::VT_VERSION, 2, 1);
   file.AddElement<uint64_t>(fb::Plan::VT_FINGERPRINT, 0, 0);
   flatbuffers::Offset<fb::Plan> root(file.EndTable(table));
   file.Finish(root, fb::PlanIdentifier());
@@ -142,7 +146,7 @@ TEST(PlanTest, RefusesAPlanWithoutAFieldThatIsRequired) {
                     file.GetSize());
   repairFingerprint(bytes);
   EXPECT_THAT(loadError(bytes),
-              HasSubstr("invalid plan: a field that version 1 requires is "
+              HasSubstr("invalid plan: a field that version 2 requires is "
                         "missing, or does not lie in its"));
 }
 
@@ -180,8 +184,8 @@ TEST(PlanTest, RefusesAnUnknownFeatureByItsName) {
   EXPECT_THAT(
       loadError(bytesWithFeatures(
           plan, {"all_reduce", "concat", "encode.onebit", "split"})),
-      HasSubstr("the plan needs 'encode.onebit', which this runtime (plan 1.2) "
-                "doesn't know; the plan is of version 1.9"));
+      HasSubstr("the plan needs 'encode.onebit', which this runtime (plan 2.0) "
+                "doesn't know; the plan is of version 2.9"));
   // So its opcode's number, which says nothing to anybody, does not matter.
   plan.op(0).opcode = static_cast<Opcode>(99);
   EXPECT_THAT(loadError(bytesWithFeatures(

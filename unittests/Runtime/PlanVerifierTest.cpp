@@ -39,8 +39,8 @@ PlanBuilder makePiecesPlan() {
   plan.addOp(Opcode::Permute, {plan.whole(2)}, {plan.whole(3)}, {0, 1});
   plan.op(2).pairs = {0, 5, 5, 0};
   plan.promise(1, {1}, fb::ReduceKind::Sum, 0);
-  plan.plan.contract[0]->relation = fb::RelationKind::Scattered;
-  plan.plan.contract[0]->split_dim = 1;
+  plan.step().contract[0]->relation = fb::RelationKind::Scattered;
+  plan.step().contract[0]->split_dim = 1;
   return plan;
 }
 
@@ -85,14 +85,15 @@ TEST(PlanVerifierTest, Permute) {
 TEST(PlanVerifierTest, RelationsOfPieces) {
   using P = PlanBuilder;
   EXPECT_THAT(
-      refusalOfPieces([](P &p) { p.plan.contract[0]->split_dim = 0; }),
+      refusalOfPieces([](P &p) { p.step().contract[0]->split_dim = 0; }),
       HasSubstr("expected dimensions of the tensor, the first divisible"));
   EXPECT_THAT(refusalOfPieces([](P &p) {
-                p.plan.contract[0]->relation = fb::RelationKind::Gathered;
+                p.step().contract[0]->relation = fb::RelationKind::Gathered;
               }),
               HasSubstr("in the shape that the relation makes"));
-  EXPECT_THAT(refusalOfPieces([](P &p) { p.plan.contract[0]->pairs = {0, 1}; }),
-              HasSubstr("expected places in a group below 0, found 0"));
+  EXPECT_THAT(
+      refusalOfPieces([](P &p) { p.step().contract[0]->pairs = {0, 1}; }),
+      HasSubstr("expected places in a group below 0, found 0"));
 }
 
 /// Products that 64 bits don't hold are not the numbers that are left of them.
@@ -110,8 +111,8 @@ TEST(PlanVerifierTest, PiecesBeyond64Bits) {
   tall.addTensor("piece", {0, int64_t{1} << 62});
   tall.addResult("gathered", {0, 0});
   tall.promise(1, {0}, fb::ReduceKind::Sum, 0);
-  tall.plan.contract[0]->relation = fb::RelationKind::Gathered;
-  tall.plan.contract[0]->concat_dim = 1;
+  tall.step().contract[0]->relation = fb::RelationKind::Gathered;
+  tall.step().contract[0]->concat_dim = 1;
   EXPECT_THAT(loadError(tall.bytes()),
               HasSubstr("expected dimension 1 of a size that can be counted on "
                         "4 ranks"));
@@ -285,7 +286,7 @@ const BrokenPlan kBrokenInstructions[] = {
     {"LinearNotFinite", [](P &p) { p.op(7).constants = {1.0f, HUGE_VALF}; },
      "expected finite constants"},
     {"SgdWithoutMomentum", [](P &p) { p.op(1).constants = {}; },
-     "expected a momentum with two states"},
+     "expected momentum of sgd with 2 states, found 0 constants"},
     {"SgdWithoutRate", [](P &p) { p.op(1).has_learning_rate = false; },
      "expected 4 inputs and 2 outputs"},
     {"CastOfOtherCount", [](P &p) { p.value(7).count = 47; },
@@ -297,72 +298,73 @@ const BrokenPlan kBrokenInstructions[] = {
          p.op(op).cost_ns = (int64_t{1} << 47) + 1;
      },
      "cost of 140737488355329 ns: expected 0 to 281474976710656 ns in all"},
-    {"UserMissing", [](P &p) { p.tensor(0).users = {0}; },
+    {"UserMissing", [](P &p) { p.users(0) = {0}; },
      "expected instruction 1, which touches it, among users"},
-    {"UserOutOfRange", [](P &p) { p.tensor(0).users.push_back(9); },
+    {"UserOutOfRange", [](P &p) { p.users(0).push_back(9); },
      "expected users below 9, found 9"},
-    {"ContractTensor", [](P &p) { p.plan.contract[0]->of = 5; },
+    {"ContractTensor", [](P &p) { p.step().contract[0]->of = 5; },
      "expected tensors below 5"},
-    {"ContractAxes", [](P &p) { p.plan.contract[0]->axes = {2}; },
+    {"ContractAxes", [](P &p) { p.step().contract[0]->axes = {2}; },
      "expected axes below 2, found 2"},
-    {"ContractShapes", [](P &p) { p.plan.contract[0]->of = 3; },
+    {"ContractShapes", [](P &p) { p.step().contract[0]->of = 3; },
      "expected tensors of one element type and count"},
-    {"UpdateMissing", [](P &p) { p.plan.contract[1]->update = nullptr; },
-     "contract 1: expected an update by Sgd or Adam"},
+    {"UpdateMissing", [](P &p) { p.step().contract[1]->update = nullptr; },
+     "contract 1: expected an update by sgd or adam"},
     {"UpdateByLinear",
-     [](P &p) { p.plan.contract[1]->update->opcode = Opcode::Linear; },
-     "expected an update by Sgd or Adam"},
+     [](P &p) { p.step().contract[1]->update->opcode = Opcode::Linear; },
+     "expected an update by sgd or adam"},
     {"UpdateConstants",
-     [](P &p) { p.plan.contract[1]->update->opcode = Opcode::Adam; },
-     "beta1, beta2, eps and decay of Adam"},
+     [](P &p) { p.step().contract[1]->update->opcode = Opcode::Adam; },
+     "expected 3 states (param, first moment and second moment) of adam, "
+     "found 2"},
     {"UpdateStates",
-     [](P &p) { p.plan.contract[1]->update->states.pop_back(); },
-     "expected 2 states, the first of them the tensor"},
-    {"UpdateOfAnother", [](P &p) { p.plan.contract[1]->tensor = 2; },
-     "expected 2 states, the first of them the tensor"},
+     [](P &p) { p.step().contract[1]->update->states.pop_back(); },
+     "expected no constants of sgd with 1 state, found 1 constant"},
+    {"UpdateOfAnother", [](P &p) { p.step().contract[1]->tensor = 2; },
+     "expected states of which the first is the tensor"},
     {"UpdateStateOutOfRange",
-     [](P &p) { p.plan.contract[1]->update->states[1] = 5; },
+     [](P &p) { p.step().contract[1]->update->states[1] = 5; },
      "expected tensors below 5, found 5"},
     {"UpdateCorrection",
      [](P &p) {
-       p.plan.contract[1]->update->bias_correction = fb::BiasCorrection(7);
+       p.step().contract[1]->update->bias_correction = fb::BiasCorrection(7);
      },
      "bias correction"},
-    {"UpdateShapes", [](P &p) { p.plan.contract[1]->of = 3; },
+    {"UpdateShapes", [](P &p) { p.step().contract[1]->of = 3; },
      "as many elements given whole"},
     {"UpdateRate",
-     [](P &p) { p.plan.contract[1]->update->learning_rate_tensor = 1; },
+     [](P &p) { p.step().contract[1]->update->learning_rate_tensor = 1; },
      "expected a learning rate that is an input of one floating-point"},
     {"UpdateRateOutOfRange",
-     [](P &p) { p.plan.contract[1]->update->learning_rate_tensor = 9; },
+     [](P &p) { p.step().contract[1]->update->learning_rate_tensor = 9; },
      "expected a learning rate that is an input of one floating-point"},
     {"UpdateOfAReduction",
      [](P &p) {
-       p.plan.contract[0]->update = std::move(p.plan.contract[1]->update);
+       p.step().contract[0]->update = std::move(p.step().contract[1]->update);
      },
      "found an update, which only Updated has"},
     {"PromisedTwice",
      [](P &p) { p.promise(2, {0, 1}, fb::ReduceKind::Sum, 0); },
      "contract 2: tensor 'm' is in the contract already"},
-    {"UpdatedTwice", [](P &p) { p.plan.contract[1]->update->states[1] = 1; },
+    {"UpdatedTwice", [](P &p) { p.step().contract[1]->update->states[1] = 1; },
      "contract 1: tensor 'w' is in the contract already"},
-    {"ProgramGivesResult", [](P &p) { p.plan.program[0]->gives = {4}; },
+    {"ProgramGivesResult", [](P &p) { p.step().program[0]->gives = {4}; },
      "not given by the program"},
-    {"ProgramWaitsOutOfRange", [](P &p) { p.plan.program[0]->waits = {5}; },
+    {"ProgramWaitsOutOfRange", [](P &p) { p.step().program[0]->waits = {5}; },
      "expected tensors below 5, found 5"},
-    {"LateOpGives", [](P &p) { p.plan.program[0]->late = true; },
+    {"LateOpGives", [](P &p) { p.step().program[0]->late = true; },
      "program op 0: is late and gives tensors, which are of its own step"},
-    {"LateOpTakesAResult", [](P &p) { p.plan.program[1]->late = true; },
+    {"LateOpTakesAResult", [](P &p) { p.step().program[1]->late = true; },
      "program op 1: is late and waits for tensor 4, which is not given by the "
      "program"},
-    {"ProgramCost", [](P &p) { p.plan.program[0]->cost_ns = -5; },
+    {"ProgramCost", [](P &p) { p.step().program[0]->cost_ns = -5; },
      "cost of -5 ns"},
     {"SizeScale", [](P &p) { p.plan.size_scale = 0; },
      "expected a positive size_scale"},
     {"Prediction",
      [](P &p) {
-       p.plan.prediction = std::make_unique<fb::PredictionT>();
-       p.plan.prediction->exposed_ns = -1;
+       p.step().prediction = std::make_unique<fb::PredictionT>();
+       p.step().prediction->exposed_ns = -1;
      },
      "prediction: expected exposed_ns to be at least 0, found -1"},
 };
@@ -457,32 +459,32 @@ TEST(PlanVerifierTest, RefusesAProgramThatWaitsForItself) {
     uint32_t value = plan.whole(tensor);
     plan.addOp(Opcode::AllReduce, {value}, {value}, {0});
   }
-  plan.addProgramOp("l1", fb::Phase::Backward, 0, {}, {0});
-  plan.addProgramOp("l2", fb::Phase::Backward, 0, {0}, {1});
+  plan.addProgramOp("l1", fb::ComputePhase::Backward, 0, {}, {0});
+  plan.addProgramOp("l2", fb::ComputePhase::Backward, 0, {0}, {1});
   EXPECT_THAT(loadError(plan.bytes()),
               HasSubstr("program op 1 takes back tensor 'g', which instruction "
                         "1 uses only when the program has run op 1"));
   // A late op takes what the step before gave.
-  plan.plan.program[1]->waits = {};
-  plan.addProgramOp("update", fb::Phase::Update, 0, {0}, {});
-  std::rotate(plan.plan.program.begin(), plan.plan.program.end() - 1,
-              plan.plan.program.end());
-  plan.plan.program[0]->late = true;
+  plan.step().program[1]->waits = {};
+  plan.addProgramOp("update", fb::ComputePhase::Update, 0, {0}, {});
+  std::rotate(plan.step().program.begin(), plan.step().program.end() - 1,
+              plan.step().program.end());
+  plan.step().program[0]->late = true;
   EXPECT_NE(plan.load(), nullptr);
   // Behind the next gift it would take that.
-  std::swap(plan.plan.program[0], plan.plan.program[1]);
+  std::swap(plan.step().program[0], plan.step().program[1]);
   EXPECT_THAT(loadError(plan.bytes()),
               HasSubstr("program op 1 is late and takes back tensor 'g' of the "
                         "step before, which op 0 has given anew"));
-  plan.plan.program.erase(plan.plan.program.begin() + 1);
-  plan.plan.program[1]->waits = {0};
+  plan.step().program.erase(plan.step().program.begin() + 1);
+  plan.step().program[1]->waits = {0};
   // On streams of their own neither waits for the other.
   plan.op(0).stream = plan.addStream("other");
   EXPECT_NE(plan.load(), nullptr);
   // What is given later in the step is waited for as the step before left it.
   plan.op(0).stream = 0;
-  plan.plan.program[0]->gives = {};
-  plan.plan.program[1]->gives = {0, 1};
+  plan.step().program[0]->gives = {};
+  plan.step().program[1]->gives = {0, 1};
   EXPECT_NE(plan.load(), nullptr);
 }
 

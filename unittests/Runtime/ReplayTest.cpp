@@ -70,7 +70,7 @@ TEST(ReplayTest, ChecksAbsentTensors) {
       PlanBuilder plan = makeDdpPlan(4, 1, static_cast<fb::DataType>(type));
       for (uint32_t op : {0, 2})
         plan.op(op).kind = kind;
-      for (auto &relation : plan.plan.contract)
+      for (auto &relation : plan.step().contract)
         relation->reduce = kind;
       int64_t absent = 0;
       for (uint32_t tensor : {0, 1}) {
@@ -93,7 +93,7 @@ TEST(ReplayTest, ChecksEveryKind) {
     PlanBuilder plan = makeDdpPlan(3);
     for (uint32_t op : {0, 2})
       plan.op(op).kind = kind;
-    for (auto &relation : plan.plan.contract)
+    for (auto &relation : plan.step().contract)
       relation->reduce = kind;
     auto result = replayPlan(plan.load(), checkOptions());
     ASSERT_TRUE(result.ok()) << result.status();
@@ -103,7 +103,7 @@ TEST(ReplayTest, ChecksEveryKind) {
 
 TEST(ReplayTest, RunsWithoutAProgram) {
   PlanBuilder plan = makeDdpPlan(4);
-  plan.plan.program.clear();
+  plan.step().program.clear();
   auto result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->check->passed);
@@ -112,9 +112,9 @@ TEST(ReplayTest, RunsWithoutAProgram) {
 /// The program of P3 or DeAR: what it gives it takes back in the next step.
 TEST(ReplayTest, WaitsOfTheNextStep) {
   PlanBuilder plan = makeDdpPlan(4);
-  plan.plan.program.clear();
-  plan.addProgramOp("forward", fb::Phase::Forward, 0, {2, 1, 0}, {});
-  plan.addProgramOp("backward", fb::Phase::Backward, 0, {}, {0, 1, 2});
+  plan.step().program.clear();
+  plan.addProgramOp("forward", fb::ComputePhase::Forward, 0, {2, 1, 0}, {});
+  plan.addProgramOp("backward", fb::ComputePhase::Backward, 0, {}, {0, 1, 2});
   auto result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->check->passed) << result->check->failures[0];
@@ -129,8 +129,8 @@ PlanBuilder makeAllToAllPlan() {
   plan.op(op).shape = {6, 4, 9};
   plan.op(op).concat_dim = 1;
   plan.promise(1, {1}, fb::ReduceKind::Sum, 0);
-  plan.plan.contract[0]->relation = fb::RelationKind::AllToAll;
-  plan.plan.contract[0]->concat_dim = 1;
+  plan.step().contract[0]->relation = fb::RelationKind::AllToAll;
+  plan.step().contract[0]->concat_dim = 1;
   return plan;
 }
 
@@ -175,7 +175,7 @@ bool passes(const Moved &done, const Moved &promised) {
   plan.op(op).split_dim = plan.op(op).concat_dim = done.dimension;
   plan.op(op).pairs = done.pairs;
   plan.promise(1, {1}, fb::ReduceKind::Sum, 0);
-  fb::RelationT &relation = *plan.plan.contract[0];
+  fb::RelationT &relation = *plan.step().contract[0];
   relation.relation = promised.relation;
   relation.split_dim = isScattered ? promised.dimension : 0;
   relation.concat_dim = isGathered ? promised.dimension : 0;
@@ -338,7 +338,7 @@ void removeOp(PlanBuilder &plan, uint32_t number) {
   after->name = "nothing";
   after->opcode = fb::Opcode::After;
   after->ready = plan.op(number).ready;
-  plan.plan.instructions[number] = std::move(after);
+  plan.step().instructions[number] = std::move(after);
 }
 
 const Spoiled kSpoiled[] = {
@@ -385,8 +385,8 @@ const Spoiled kSpoiled[] = {
      "tensor 'a' on rank 0"},
     {"NeverWaitedFor",
      [](PlanBuilder &p) {
-       p.addProgramOp("all", fb::Phase::Backward, 0, {}, {0, 1, 2});
-       p.addProgramOp("update", fb::Phase::Update, 0, {0, 1}, {});
+       p.addProgramOp("all", fb::ComputePhase::Backward, 0, {}, {0, 1, 2});
+       p.addProgramOp("update", fb::ComputePhase::Update, 0, {0, 1}, {});
      },
      "tensor 'c' on rank 0 was given back in 0 of 3 steps"},
     {"ForgottenByThePlan",
@@ -396,7 +396,7 @@ const Spoiled kSpoiled[] = {
      },
      "tensor 'd' on rank 0"},
     {"ChangedWithoutBeingPromised",
-     [](PlanBuilder &p) { p.plan.contract.pop_back(); },
+     [](PlanBuilder &p) { p.step().contract.pop_back(); },
      "tensor 'c' on rank 0"},
 };
 
@@ -440,7 +440,7 @@ PlanBuilder makeUpdatePlan(fb::Opcode opcode, std::vector<float> constants,
   plan.op(op).after_previous = {op};
   plan.promise(0, {0}, fb::ReduceKind::Mean);
   plan.promiseUpdate(states, 0, {0}, op);
-  plan.addProgramOp("all", fb::Phase::Backward, 0, {2}, {0});
+  plan.addProgramOp("all", fb::ComputePhase::Backward, 0, {2}, {0});
   return plan;
 }
 
@@ -457,7 +457,7 @@ TEST(ReplayTest, ChecksUpdates) {
           fb::BiasCorrection::StepSize}) {
       plans.push_back(makeUpdatePlan(fb::Opcode::Adam, kAdam, type));
       plans.back().op(1).bias_correction = correction;
-      plans.back().plan.contract[1]->update->bias_correction = correction;
+      plans.back().step().contract[1]->update->bias_correction = correction;
     }
     for (PlanBuilder &plan : plans) {
       auto result = replayPlan(plan.load(), checkOptions());
@@ -471,7 +471,7 @@ TEST(ReplayTest, ChecksUpdates) {
 /// Given all at once: states are looked at after the last step.
 TEST(ReplayTest, ChecksUpdatesWithoutAProgram) {
   PlanBuilder plan = makeUpdatePlan(fb::Opcode::Adam, kAdam);
-  plan.plan.program.clear();
+  plan.step().program.clear();
   auto result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->check->passed) << result->check->failures[0];
@@ -485,16 +485,16 @@ TEST(ReplayTest, ChecksUpdatesOfAnotherType) {
     uint32_t g = plan.op(0).inputs[0];
     plan.value(g).type = given;
     uint32_t cast = plan.inArena(plan.addArena("cast", 8192), 0, 1000, states);
-    auto update = std::move(plan.plan.instructions[1]);
-    plan.plan.instructions.pop_back();
+    auto update = std::move(plan.step().instructions[1]);
+    plan.step().instructions.pop_back();
     plan.addOp(fb::Opcode::Cast, {g}, {cast});
     update->inputs[3] = cast;
     update->after_previous = {2};
-    plan.plan.instructions.push_back(std::move(update));
+    plan.step().instructions.push_back(std::move(update));
     for (uint32_t state : {2, 3, 4})
-      plan.tensor(state).users = {2};
-    plan.tensor(0).users = {0, 1};
-    plan.tensor(1).users = {2};
+      plan.users(state) = {2};
+    plan.users(0) = {0, 1};
+    plan.users(1) = {2};
     return plan;
   };
   for (auto [given, states] :
@@ -568,8 +568,8 @@ TEST(ReplayTest, BoundsUpdatesByNarrowerGradients) {
   uint32_t half = plan.inArena(plan.addArena("wire", 4096), 0, 1000,
                                fb::DataType::BFloat16);
   // Cast, all_reduce, cast; the update is last.
-  auto update = std::move(plan.plan.instructions[1]);
-  plan.plan.instructions.pop_back();
+  auto update = std::move(plan.step().instructions[1]);
+  plan.step().instructions.pop_back();
   plan.op(0).opcode = fb::Opcode::Cast;
   plan.op(0).axes = {};
   plan.op(0).kind = fb::ReduceKind::Sum;
@@ -578,9 +578,9 @@ TEST(ReplayTest, BoundsUpdatesByNarrowerGradients) {
   plan.op(reduce).kind = fb::ReduceKind::Mean;
   plan.addOp(fb::Opcode::Cast, {half}, plan.op(0).inputs);
   update->after_previous = {3};
-  plan.plan.instructions.push_back(std::move(update));
-  for (auto &tensor : plan.plan.tensors)
-    for (uint32_t &user : tensor->users)
+  plan.step().instructions.push_back(std::move(update));
+  for (auto &use : plan.step().uses)
+    for (uint32_t &user : use->instructions)
       user = user == 1 ? 3 : user;
   auto result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
@@ -589,7 +589,7 @@ TEST(ReplayTest, BoundsUpdatesByNarrowerGradients) {
 
   // With a beta2 of 0 a step may be of any size: nothing is claimed.
   plan.op(3).constants[1] = 0;
-  plan.plan.contract[1]->update->constants[1] = 0;
+  plan.step().contract[1]->update->constants[1] = 0;
   result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(result->check->passed);
@@ -681,8 +681,8 @@ TEST(ReplayTest, JitterChangesWhatComputeTakes) {
 /// The program leaves out a tensor that an instruction needs.
 TEST(ReplayTest, ReportsATensorThatIsNeverGiven) {
   PlanBuilder plan = makeDdpPlan(3);
-  plan.plan.program[1]->gives.clear();
-  plan.plan.program[3]->waits.clear();
+  plan.step().program[1]->gives.clear();
+  plan.step().program[3]->waits.clear();
   auto result = replayPlan(plan.load(), checkOptions());
   EXPECT_THAT(std::string(result.status().message()),
               HasSubstr("step 0 ended without tensor 'l2.weight.grad', which "

@@ -189,7 +189,7 @@ TEST_F(RunTraceTest, WhatASpanSaysOfItsInstruction) {
 /// Of all opcodes, on several streams.
 TEST_F(RunTraceTest, EachInstructionOnceAStep) {
   auto plan = makeEveryOpcodePlan().load();
-  const auto &instructions = *plan->root().instructions();
+  const auto &instructions = *plan->root().steps()->Get(0)->instructions();
   std::vector<uint32_t> given;
   for (uint32_t i = 0; i < plan->root().tensors()->size(); ++i)
     if (plan->root().tensors()->Get(i)->given_by_program())

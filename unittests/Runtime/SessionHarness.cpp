@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "SessionHarness.h"
 
+#include "FarBackend.h"
+
 #include "Session/TensorOwners.h"
 
 #include <gtest/gtest.h>
@@ -33,6 +35,8 @@ absl::Status runRank(const std::shared_ptr<const Plan> &plan,
   RankContext context; // the session goes before the buffers
   SessionOptions sessionOptions = options.session;
   sessionOptions.timeout = options.timeout;
+  if (options.isFar)
+    sessionOptions.backend = kFar;
   auto session = Session::create(plan, std::move(world), sessionOptions);
   // What one does next must not end what others are still making.
   ++created;
@@ -151,19 +155,22 @@ void expectOnAllRanks(const std::vector<absl::Status> &statuses,
     EXPECT_THAT(message(status), matcher);
 }
 
-const Backend &backend() {
+const TestBackend &backend() {
   const char *name = std::getenv("BAGUA_TEST_BACKEND");
-  const Backend *found = std::find_if(
-      std::begin(kBackends), std::end(kBackends), [&](const Backend &known) {
-        return std::string(known.name) == (name ? name : "in_process");
+  const std::vector<TestBackend> &known = testBackends();
+  auto found =
+      std::find_if(known.begin(), known.end(), [&](const TestBackend &entry) {
+        return entry.name == (name ? name : "in_process");
       });
-  if (found == std::end(kBackends)) {
+  if (found == known.end()) {
     std::fprintf(stderr, "BAGUA_TEST_BACKEND: no backend is called '%s'\n",
                  name);
     std::exit(2);
   }
   return *found;
 }
+
+BackendTraits traits() { return isFar() ? kFarTraits : backend().traits; }
 
 bool movesTensors() { return std::getenv("BAGUA_TEST_MOVES"); }
 bool isFar() { return std::getenv("BAGUA_TEST_DEVICE"); }

@@ -86,7 +86,9 @@ struct HarnessOptions {
 };
 
 /// What ranks of these tests are: of BAGUA_TEST_BACKEND, else threads.
-const Backend &backend();
+const TestBackend &backend();
+/// What the communicators of sessions promise.
+BackendTraits traits();
 
 /// What each rank's body (or what came before it) returned. A body that throws
 /// counts as Unknown.

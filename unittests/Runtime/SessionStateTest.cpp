@@ -299,7 +299,7 @@ enum class Kept { Bound, InArena, InParts };
 /// w and m are updated by the runtime, as `kept` says; tensors 0 g, 1 w, 2 m.
 PlanBuilder makeMomentumPlan(Kept kept) {
   PlanBuilder plan({{"gpu", 2}});
-  plan.plan.strategy = "some";
+  plan.step().strategy = "some";
   int32_t arena = kept == Kept::InArena ? 0 : -1;
   plan.addArena("pool", 1024);
   plan.addTensor("g", {9});

@@ -6,8 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "AllocationCount.h"
 #include "AwaitSleep.h"
+#include "OtherWorld.h"
 #include "PlanBuilder.h"
 #include "SessionHarness.h"
+
+#include "bagua/Runtime/Device.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/TraceWriter.h"
@@ -85,6 +88,64 @@ TEST(SessionTest, RefusesHostsThatThePlanDoesNotFit) {
                    HasSubstr("axis 'node' (size 2) does not fit the hosts "
                              "that ranks are on: it joins ranks 0, 2 on hosts "
                              "0, 0, and ranks 1, 3 on hosts 0, 1"));
+}
+
+TEST(SessionTest, RefusesABackendThatTheRunHasNot) {
+  std::shared_ptr<World> world = std::move(createInProcessWorlds(1)[0]);
+  SessionOptions options;
+  options.backend = "nccl";
+  absl::Status status =
+      Session::create(makeOneGradient(1).load(), world, options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "rank 0: this run has no backend 'nccl'");
+  EXPECT_EQ(world->status(), status); // others would wait for this rank
+}
+
+/// The host, without kernels.
+class BareDevice final : public Device {
+public:
+  absl::Status checkAddress(const void *data, size_t bytes) const override {
+    return hostDevice().checkAddress(data, bytes);
+  }
+  absl::StatusOr<std::unique_ptr<Queue>>
+  createQueue(std::function<void(const absl::Status &)> onError) override {
+    return hostDevice().createQueue(std::move(onError));
+  }
+  const KernelTable &kernels() const override { return none; }
+
+private:
+  KernelTable none;
+};
+
+class BareBackend final : public BorrowedBackend {
+public:
+  using BorrowedBackend::BorrowedBackend;
+  absl::string_view name() const override { return "bare"; }
+  Device &device() const override { return bare; }
+
+private:
+  mutable BareDevice bare;
+};
+
+TEST(SessionTest, RefusesAnInstructionWithoutAKernel) {
+  std::unique_ptr<World> host = std::move(createInProcessWorlds(1)[0]);
+  auto bare = std::make_unique<BareBackend>(host->control());
+  auto world = std::make_shared<OtherWorld>(std::move(host), std::move(bare),
+                                            OtherWorld::Use::Beside);
+  PlanBuilder plan({{"gpu", 1}});
+  plan.addTensor("x", {10});
+  plan.op(plan.addOp(fb::Opcode::Linear, {plan.whole(0)}, {plan.whole(0)}))
+      .constants = {2.0f};
+  SessionOptions options;
+  options.backend = "bare";
+  auto session = Session::create(plan.load(), world, options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  std::vector<float> data(10);
+  ASSERT_TRUE((*session)->bind(TensorId(0), data.data(), 40).ok());
+  absl::Status status = (*session)->start();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(message(status), "rank 0: the device of backend 'bare' has no "
+                             "kernel for 'Linear0' (Linear)");
 }
 
 TEST(SessionTest, RefusesDifferentPlans) {
@@ -505,8 +566,8 @@ PlanBuilder makeUpdating(int64_t ranks, bool isInArena = false) {
   plan.op(sgd).has_learning_rate = true;
   plan.op(sgd).learning_rate = 1.0f;
   plan.use(1, sgd);
-  plan.addProgramOp("forward", fb::Phase::Forward, 0, {1}, {});
-  plan.addProgramOp("backward", fb::Phase::Backward, 0, {}, {0});
+  plan.addProgramOp("forward", fb::ComputePhase::Forward, 0, {1}, {});
+  plan.addProgramOp("backward", fb::ComputePhase::Backward, 0, {}, {0});
   return plan;
 }
 
@@ -626,7 +687,7 @@ TEST(SessionTest, TwoStepsAreInFlight) {
 /// Every kind of operation, as the plan's tests have them.
 PlanBuilder makeBusyPlan(int64_t ranks) {
   PlanBuilder plan = makeDdpPlan(ranks);
-  plan.plan.program.clear();
+  plan.step().program.clear();
   uint32_t update = plan.addStream("update");
   uint32_t w = plan.addTensor("w", {1021}, fb::Role::Param);
   uint32_t m = plan.addTensor("m", {1021}, fb::Role::Optimizer);

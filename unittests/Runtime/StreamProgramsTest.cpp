@@ -19,7 +19,7 @@ using fb::Opcode;
 TEST(StreamProgramsTest, LeavesOutWhatHasNothingToDo) {
   auto plan = makeDdpPlan(4).load();
   StreamPrograms schedule = makeStreamPrograms(
-      plan->root(), {true, false, true, false}, {true, true, true});
+      *plan, 0, {true, false, true, false}, {true, true, true});
   ASSERT_EQ(schedule.streams[0].size(), 2u);
   // What the concat waited for is now the second reduction's to wait for, in
   // the program's order.
@@ -44,7 +44,7 @@ TEST(StreamProgramsTest, PassesWaitsOnAcrossStreams) {
     plan.op(op).constants = {1.0f};
   auto loaded = plan.load();
   StreamPrograms schedule =
-      makeStreamPrograms(loaded->root(), {true, false, true, true}, {true});
+      makeStreamPrograms(*loaded, 0, {true, false, true, true}, {true});
   ASSERT_EQ(schedule.streams[0].size(), 2u);
   EXPECT_TRUE(schedule.streams[0][1].waits.after.empty()); // its own stream
   const Conditions &waits = schedule.streams[1][0].waits;
@@ -65,14 +65,14 @@ TEST(StreamProgramsTest, CollectivesCarryWhatWasGivenBefore) {
   builder.op(1).after = {0};
   builder.op(2).after = {1};
   auto plan = builder.load();
-  StreamPrograms all = makeStreamPrograms(
-      plan->root(), {true, true, true, true}, {true, true, true});
+  StreamPrograms all = makeStreamPrograms(*plan, 0, {true, true, true, true},
+                                          {true, true, true});
   ASSERT_EQ(all.streams[0].size(), 3u);
   EXPECT_EQ(all.streams[0][0].carries, std::vector<uint32_t>{0});
   EXPECT_THAT(all.streams[0][1].carries, testing::UnorderedElementsAre(1, 2));
   EXPECT_TRUE(all.streams[0][2].carries.empty()); // a split
-  StreamPrograms some = makeStreamPrograms(
-      plan->root(), {false, false, true, true}, {true, true, true});
+  StreamPrograms some = makeStreamPrograms(*plan, 0, {false, false, true, true},
+                                           {true, true, true});
   EXPECT_THAT(some.streams[0][0].carries,
               testing::UnorderedElementsAre(0, 1, 2));
 }
@@ -104,7 +104,7 @@ TEST(StreamProgramsTest, LongListsPassOnInLinearTime) {
   std::vector<bool> hasWork(kInstructions + 2, false);
   hasWork[kInstructions] = hasWork[kInstructions + 1] = true;
   StreamPrograms schedule = makeStreamPrograms(
-      loaded->root(), hasWork, std::vector<bool>(kTensors, true));
+      *loaded, 0, hasWork, std::vector<bool>(kTensors, true));
   for (uint32_t stream : {0, 1}) {
     ASSERT_EQ(schedule.streams[stream].size(), 1u);
     // The last list is stream 1's, and comes after stream 0's last one.
@@ -131,8 +131,8 @@ TEST(StreamProgramsTest, AStreamWaitsForATensorOnce) {
       plan.op(op).after = {0};
   }
   auto loaded = plan.load();
-  StreamPrograms schedule = makeStreamPrograms(
-      loaded->root(), {false, true, true, true}, {true, true});
+  StreamPrograms schedule =
+      makeStreamPrograms(*loaded, 0, {false, true, true, true}, {true, true});
   EXPECT_EQ(schedule.streams[1][0].waits.ready, (std::vector<uint32_t>{0, 1}));
   EXPECT_TRUE(schedule.streams[1][1].waits.ready.empty());
   EXPECT_EQ(schedule.streams[0][0].waits.ready, (std::vector<uint32_t>{0, 1}));

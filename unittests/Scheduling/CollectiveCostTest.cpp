@@ -45,7 +45,7 @@ double nsBy(const ClusterModel &cluster, Collective collective,
 
 TEST(CollectiveCostTest, RingsAndTreesAlone) {
   ClusterModel cluster = flat(8);
-  CollectiveCall small{Collective::AllReduce, 1, 8};
+  SizedCollective small{Collective::AllReduce, 1, 8};
   EXPECT_EQ(cheapestCost(cluster, small).algorithm, Algorithm::Direct);
   cluster.hasRingsAndTreesOnly = true;
   EXPECT_EQ(cheapestCost(cluster, small).algorithm, Algorithm::Tree);
@@ -123,7 +123,7 @@ TEST(CollectiveCostTest, MultilevelIsBlueConnects) {
     rest /= p;
   }
   double ns = 0;
-  for (const MessageStep &step : expandMessage(
+  for (const MessageStage &step : expandMessage(
            cluster, {7, static_cast<int64_t>(kS)}, {FormKind::Multilevel, 0}))
     ns += costBy(cluster, step.call, Algorithm::Ring)->ns();
   EXPECT_DOUBLE_EQ(ns, sum);
@@ -136,7 +136,7 @@ TEST(CollectiveCostTest, RailUsesAllCards) {
   cluster.axes[0].sharers = 1;
   cluster.axes[0].latencyNs = cluster.axes[1].latencyNs = 0;
   double ns = 0;
-  for (const MessageStep &step : expandMessage(
+  for (const MessageStage &step : expandMessage(
            cluster, {3, static_cast<int64_t>(kS)}, {FormKind::Rail, 2}))
     ns += cheapestCost(cluster, step.call).ns();
   EXPECT_DOUBLE_EQ(ns, 2 * 7.0 / 8 * kS / 10 + 2 * 3.0 / 4 * kS / 8);
@@ -147,7 +147,7 @@ TEST(CollectiveCostTest, RailUsesAllCards) {
 TEST(CollectiveCostTest, Servers) {
   ClusterModel cluster = flat(4);
   cluster.dedicatedServers = 4;
-  CollectiveCall push{Collective::Push, 1, static_cast<int64_t>(kS)};
+  SizedCollective push{Collective::Push, 1, static_cast<int64_t>(kS)};
   EXPECT_DOUBLE_EQ(cheapestCost(cluster, push).ns(), 1e4 + kS);
   // Half as many servers: their links carry twice as much.
   cluster.dedicatedServers = 2;
@@ -164,7 +164,7 @@ TEST(CollectiveCostTest, Servers) {
   cluster = flat(4);
   cluster.serversOn = 1;
   push.server = -1;
-  CollectiveCall pull = push;
+  SizedCollective pull = push;
   pull.collective = Collective::Pull;
   EXPECT_DOUBLE_EQ(cheapestCost(cluster, push).ns() +
                        cheapestCost(cluster, pull).ns(),
@@ -255,7 +255,7 @@ TEST(CollectiveCostTest, GapIsOnServersLinks) {
   ClusterModel cluster = flat(4);
   cluster.axes[0].gapNs = 4000;
   cluster.dedicatedServers = 1;
-  CollectiveCall push{Collective::Push, 1, 1000};
+  SizedCollective push{Collective::Push, 1, 1000};
   CollectiveCost cost = cheapestCost(cluster, push);
   ASSERT_EQ(cost.uses.size(), 2u);
   EXPECT_DOUBLE_EQ(cost.uses[0].ns, 4000 + 1000);
@@ -269,7 +269,7 @@ TEST(CollectiveCostTest, GapIsOnServersLinks) {
 // A ring over 4 nodes of 8: of the 31 hops of a half, 3 go between nodes.
 TEST(CollectiveCostTest, InnerHopsOfARingHaveInnerLatency) {
   ClusterModel cluster = nodes(4, 8);
-  CollectiveCall call{Collective::AllReduce, 3, 1000};
+  SizedCollective call{Collective::AllReduce, 3, 1000};
   EXPECT_DOUBLE_EQ(costBy(cluster, call, Algorithm::Ring)->latencyNs,
                    2 * (3 * 1e4 + 28 * 1e3));
   // Of 63 hops over 2 racks of them, 1 goes between racks and 6 between nodes.
@@ -306,7 +306,7 @@ TEST(CollectiveCostTest, EveryCollectiveIsLaunched) {
 // own: a root sends all of its bytes, not all but one part.
 TEST(CollectiveCostTest, MeasuredTimesHaveTheirOwnBytes) {
   ClusterModel cluster = flat(4);
-  CollectiveCall broadcast{Collective::Broadcast, 1, 1000};
+  SizedCollective broadcast{Collective::Broadcast, 1, 1000};
   double sent = cheapestCost(cluster, broadcast).bytesSent;
   EXPECT_DOUBLE_EQ(sent, 1000);
   cluster.axes[0].tables["broadcast"] = {{1000, 5000}, {2000, 6000}};

@@ -118,7 +118,7 @@ void addTables(ClusterModel &cluster, Draws &draw) {
       for (int64_t bytes :
            {1 + draw.below(50), 60 + draw.below(240),
             draw.isOneIn(2) ? 1 << 20 : 300 + draw.below(300)}) {
-        CollectiveCall call{collective, AxisSet(1) << axis, bytes};
+        SizedCollective call{collective, AxisSet(1) << axis, bytes};
         double times = 1 + 0.25 * draw.below(5);
         table.emplace_back(
             bytes, slowerNs + std::llround(std::ceil(
@@ -315,19 +315,19 @@ private:
     entries.push_back({task, uses, on});
     return static_cast<int32_t>(entries.size()) - 1;
   }
-  int32_t addCall(const CollectiveCall &call, Task task, int32_t after) {
+  int32_t addCall(const SizedCollective &call, Task task, int32_t after) {
     CollectiveCost cost = cheapestCost(cluster, call);
     task.fixedNs = cost.latencyNs;
     task.bytes = call.bytes;
     return add(task, {{after, 0}}, cost.uses);
   }
   void addStreams();
-  std::vector<CollectiveCall> drawCalls(int64_t bytes, AxisSet along);
+  std::vector<SizedCollective> drawCalls(int64_t bytes, AxisSet along);
   void exchange();
   std::vector<Message> drawMessages();
   void send(const Message &message);
   int32_t updateOnRank(double ns, const std::vector<TaskDependency> &on);
-  int32_t updateParts(const std::vector<CollectiveCall> &reductions,
+  int32_t updateParts(const std::vector<SizedCollective> &reductions,
                       double wholeNs, int32_t after);
   WholeUpdate updateWhole(double ns, const std::vector<int> &layers,
                           const WholeUpdate *norm);
@@ -407,29 +407,29 @@ void RandomSchedule::addStreams() {
     }
 }
 
-std::vector<CollectiveCall> RandomSchedule::drawCalls(int64_t bytes,
-                                                      AxisSet along) {
+std::vector<SizedCollective> RandomSchedule::drawCalls(int64_t bytes,
+                                                       AxisSet along) {
   if (cluster.servers() > 0 && !areOfOneForm && draw.isOneIn(2)) {
     int64_t server =
         draw.isOneIn(2) ? -1 : draw.below(static_cast<int>(cluster.servers()));
-    CollectiveCall push{Collective::Push, cluster.allAxes(), bytes, 0, server};
-    CollectiveCall pull = push;
+    SizedCollective push{Collective::Push, cluster.allAxes(), bytes, 0, server};
+    SizedCollective pull = push;
     pull.collective = Collective::Pull;
     return {push, pull};
   }
   FormKind kind =
       areOfOneForm ? form : static_cast<FormKind>(draw.below(kFormKindCount));
-  std::vector<CollectiveCall> calls;
-  for (const MessageStep &messageStep : expandMessage(
+  std::vector<SizedCollective> calls;
+  for (const MessageStage &stage : expandMessage(
            cluster, {along, bytes}, formOfKind(cluster, bytes, along, kind)))
-    calls.push_back(messageStep.call);
+    calls.push_back(stage.call);
   return calls;
 }
 
 void RandomSchedule::exchange() {
   for (const BoundWait &wait : step.problem.waits) {
     int32_t last = wait.after;
-    for (const CollectiveCall &call : drawCalls(wait.bytes, wait.over)) {
+    for (const SizedCollective &call : drawCalls(wait.bytes, wait.over)) {
       last = addCall(call, {kExchange}, last);
       before[wait.op].push_back(last);
     }
@@ -466,7 +466,7 @@ std::vector<RandomSchedule::Message> RandomSchedule::drawMessages() {
 }
 
 void RandomSchedule::send(const Message &message) {
-  std::vector<CollectiveCall> calls = drawCalls(message.bytes, step.over);
+  std::vector<SizedCollective> calls = drawCalls(message.bytes, step.over);
   size_t reduced = 0;
   for (size_t call = 0; call < calls.size(); ++call)
     if (isReduction(calls[call].collective))
@@ -506,10 +506,10 @@ int32_t RandomSchedule::updateOnRank(double ns,
 /// A part of it by each rank, or by each server, where each has a part.
 /// Messages of other gradients go on beside it.
 int32_t
-RandomSchedule::updateParts(const std::vector<CollectiveCall> &reductions,
+RandomSchedule::updateParts(const std::vector<SizedCollective> &reductions,
                             double wholeNs, int32_t after) {
   double parts = 1;
-  for (const CollectiveCall &call : reductions)
+  for (const SizedCollective &call : reductions)
     if (call.collective == Collective::ReduceScatter)
       parts *= double(cluster.groupSize(call.over));
   if (reductions.back().collective != Collective::Push)

@@ -194,7 +194,7 @@ TaskGraph oneOp(const BoundProblem &problem, int32_t first, int32_t last,
 }
 
 int32_t send(TaskGraph &graph, const BoundProblem &problem, int32_t stream,
-             const CollectiveCall &call, int32_t after) {
+             const SizedCollective &call, int32_t after) {
   CollectiveCost cost = cheapestCost(problem.cluster, call);
   return graph.add({stream, cost.latencyNs, call.bytes}, cost.uses,
                    {{after, 0}});

@@ -1,7 +1,7 @@
 //===- MessageTest.cpp - What an all_reduce is made of --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The steps of every form and wire against formulas written down here: what is
+// The stages of every form and wire against formulas written down here: what is
 // sent, what is moved and what is kept, and that the cheapest form is the
 // cheapest.
 //
@@ -57,10 +57,10 @@ int64_t keptElements(FormKind form, int64_t count) {
   return -1;
 }
 
-int64_t keptBytes(const std::vector<MessageStep> &steps) {
-  return std::accumulate(steps.begin(), steps.end(), int64_t(0),
-                         [](int64_t sum, const MessageStep &step) {
-                           return sum + step.keptBytes;
+int64_t keptBytes(const std::vector<MessageStage> &stages) {
+  return std::accumulate(stages.begin(), stages.end(), int64_t(0),
+                         [](int64_t sum, const MessageStage &stage) {
+                           return sum + stage.keptBytes;
                          });
 }
 
@@ -87,20 +87,20 @@ TEST(MessageTest, KeepsWhatItsFormLeaves) {
 TEST(MessageTest, CastsOnceEachWay) {
   ClusterModel cluster = makeCluster();
   Message message{cluster.allAxes(), 1000, kFloatBytes, {EncodingId::Float16}};
-  std::vector<MessageStep> steps =
+  std::vector<MessageStage> stages =
       expandMessage(cluster, message, {FormKind::Rail, 2});
-  ASSERT_EQ(steps.size(), 5u);
-  EXPECT_EQ(steps.front().kind, MessageStep::Kind::Encode);
-  EXPECT_EQ(steps.back().kind, MessageStep::Kind::Decode);
+  ASSERT_EQ(stages.size(), 5u);
+  EXPECT_EQ(stages.front().kind, MessageStage::Kind::Encode);
+  EXPECT_EQ(stages.back().kind, MessageStage::Kind::Decode);
   // Four bytes on one side, two on the other.
-  EXPECT_EQ(steps.front().movedBytes, 6000);
-  EXPECT_EQ(steps.back().movedBytes, 6000);
-  EXPECT_EQ(steps.front().keptBytes, 2000);
-  EXPECT_EQ(steps.back().keptBytes, 0);
+  EXPECT_EQ(stages.front().movedBytes, 6000);
+  EXPECT_EQ(stages.back().movedBytes, 6000);
+  EXPECT_EQ(stages.front().keptBytes, 2000);
+  EXPECT_EQ(stages.back().keptBytes, 0);
   std::vector<int64_t> bytes;
-  for (size_t i = 1; i + 1 < steps.size(); ++i) {
-    EXPECT_EQ(steps[i].kind, MessageStep::Kind::Collective);
-    bytes.push_back(steps[i].call.bytes);
+  for (size_t i = 1; i + 1 < stages.size(); ++i) {
+    EXPECT_EQ(stages[i].kind, MessageStage::Kind::Collective);
+    bytes.push_back(stages[i].call.bytes);
   }
   // A quarter of a thousand crosses the nodes.
   EXPECT_THAT(bytes, testing::ElementsAre(2000, 500, 2000));
@@ -113,12 +113,12 @@ TEST(MessageTest, ScattersAndGathersWhatCantBeReduced) {
   ClusterModel cluster = makeCluster();
   Message message{
       cluster.allAxes(), 1000, kFloatBytes, {EncodingId::MinmaxUint8}};
-  std::vector<MessageStep> steps =
+  std::vector<MessageStage> stages =
       expandMessage(cluster, message, {FormKind::Flat, 0});
-  ASSERT_EQ(steps.size(), 6u);
+  ASSERT_EQ(stages.size(), 6u);
   // 12 parts of 84 elements at most.
   const int64_t slot = slotOf(84), slots = 12 * slot, part = 84 * kFloatBytes;
-  using Kind = MessageStep::Kind;
+  using Kind = MessageStage::Kind;
   struct Expected {
     Kind kind;
     int64_t moved, kept;
@@ -131,17 +131,17 @@ TEST(MessageTest, ScattersAndGathersWhatCantBeReduced) {
       {Kind::Encode, part + slot, slot, 0, 0},
       {Kind::Collective, 0, 0, 0, 0},
       {Kind::Decode, slots + 4000, 0, message.over, 0}};
-  for (size_t i = 0; i < steps.size(); ++i) {
-    EXPECT_EQ(steps[i].kind, expected[i].kind) << i;
-    EXPECT_EQ(steps[i].movedBytes, expected[i].moved) << i;
-    EXPECT_EQ(steps[i].keptBytes, expected[i].kept) << i;
-    EXPECT_EQ(steps[i].parts, expected[i].parts) << i;
-    EXPECT_EQ(steps[i].terms, expected[i].terms) << i;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    EXPECT_EQ(stages[i].kind, expected[i].kind) << i;
+    EXPECT_EQ(stages[i].movedBytes, expected[i].moved) << i;
+    EXPECT_EQ(stages[i].keptBytes, expected[i].kept) << i;
+    EXPECT_EQ(stages[i].parts, expected[i].parts) << i;
+    EXPECT_EQ(stages[i].terms, expected[i].terms) << i;
   }
-  EXPECT_EQ(steps[1].call.collective, Collective::AllToAll);
-  EXPECT_EQ(steps[4].call.collective, Collective::AllGather);
+  EXPECT_EQ(stages[1].call.collective, Collective::AllToAll);
+  EXPECT_EQ(stages[4].call.collective, Collective::AllGather);
   for (size_t i : {1, 4})
-    EXPECT_EQ(steps[i].call.bytes, slots);
+    EXPECT_EQ(stages[i].call.bytes, slots);
 }
 
 // On rails only what crosses the nodes is encoded; servers sum nothing.
@@ -152,16 +152,16 @@ TEST(MessageTest, EncodesWithinAHierarchy) {
   for (auto [kind, inner] :
        {std::pair(FormKind::Rail, 2u), std::pair(FormKind::Multilevel, 0u),
         std::pair(FormKind::RailServers, 2u)}) {
-    std::vector<MessageStep> steps =
+    std::vector<MessageStage> stages =
         expandMessage(cluster, message, {kind, inner});
-    ASSERT_EQ(steps.size(), 8u) << wordOf(kind);
-    EXPECT_EQ(steps.front().call.collective, Collective::ReduceScatter);
-    EXPECT_EQ(steps.front().call.bytes, 4000);
-    EXPECT_EQ(steps[2].call.collective, Collective::AllToAll);
-    EXPECT_EQ(steps[2].call.over, AxisSet(1));
-    EXPECT_EQ(steps[2].call.bytes, 3 * slotOf(partOf(250, 3)));
-    EXPECT_EQ(steps.back().call.collective, Collective::AllGather);
-    EXPECT_EQ(steps.back().call.bytes, 4000);
+    ASSERT_EQ(stages.size(), 8u) << wordOf(kind);
+    EXPECT_EQ(stages.front().call.collective, Collective::ReduceScatter);
+    EXPECT_EQ(stages.front().call.bytes, 4000);
+    EXPECT_EQ(stages[2].call.collective, Collective::AllToAll);
+    EXPECT_EQ(stages[2].call.over, AxisSet(1));
+    EXPECT_EQ(stages[2].call.bytes, 3 * slotOf(partOf(250, 3)));
+    EXPECT_EQ(stages.back().call.collective, Collective::AllGather);
+    EXPECT_EQ(stages.back().call.bytes, 4000);
   }
   for (FormKind kind : {FormKind::Halves, FormKind::Servers})
     EXPECT_EQ(expandMessage(cluster, message, {kind, 0}).size(), 6u);

@@ -38,6 +38,22 @@ TEST(ServerBalanceTest, GivesMoreToServersWithMoreOfTheirLink) {
   EXPECT_THAT(balanceServers({1, 1}, {0, 1}), ElementsAre(1, 1));
 }
 
+TEST(ServerBalanceTest, AssignsMessagesInTheOrderOfTheStep) {
+  ClusterModel cluster;
+  cluster.axes.push_back({"node", 2, 0, 1000000000, 1});
+  cluster.serversOn = 1;
+  auto at = [](int32_t place, int64_t bytes, FormKind form) {
+    return PlacedMessage{place, Message{1, bytes, 1}, AllReduceForm{form, 0}};
+  };
+  // Of equal messages the earlier one gets the first server, wherever the list
+  // has it; what ranks sum has none.
+  EXPECT_THAT(assignServers(cluster, {at(9, 6, FormKind::Servers),
+                                      at(5, 6, FormKind::Flat),
+                                      at(2, 6, FormKind::Servers),
+                                      at(1, 4, FormKind::Servers)}),
+              ElementsAre(1, -1, 0, 0));
+}
+
 /// Published closed form: with the capacities' shares, all links are full for
 /// the same time, which is the formula's.
 TEST(ServerBalanceTest, CapacitiesReachBytePSsOptimum) {

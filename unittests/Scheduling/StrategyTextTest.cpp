@@ -75,6 +75,10 @@ TEST(StrategyTextTest, Mistakes) {
   EXPECT_EQ(errorOf("byteps{wire=minmax_uint8}"),
             "strategy 'byteps': expected a wire whose values servers can sum "
             "(none, f16, bf16), found wire=minmax_uint8");
+  EXPECT_EQ(errorOf("dear{update=shard wire=minmax_uint8}"),
+            "strategy 'dear': expected a wire whose values ranks can sum "
+            "(none, f16, bf16) with update=shard, found wire=minmax_uint8");
+  EXPECT_EQ(errorOf("dear{wire=minmax_uint8}"), "");
   EXPECT_EQ(errorOf("horovod{wire=minmax_uint8<eps=1e-07>}"), "");
 }
 

@@ -3,8 +3,8 @@
 //
 // A World is one rank's membership in a set of ranks that can reach each other.
 // A Communicator is this rank's handle on a group of them, for one stream (as
-// ncclComm_t is). Backends implement both; one conformance suite runs on all
-// backends.
+// ncclComm_t is). Backends (Backend.h) make communicators; one conformance
+// suite runs on all backends.
 //
 //   std::vector<std::unique_ptr<World>> worlds = createInProcessWorlds(4);
 //   // On the thread of rank r:
@@ -23,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 #include <algorithm>
@@ -39,19 +40,24 @@ namespace bagua::runtime {
 
 /// Collectives over a group. Members are numbered 0..size-1 in the order given
 /// at creation. All members make the same calls in the same order with the same
-/// counts, types and kinds; a difference is an error on every member, never a
-/// wrong number. A call is enqueued on `queue`, a queue of the world's device.
-/// When the call is done, this rank's result is complete and its buffers are
-/// its own again. On the host's queue, and wherever communicators work by the
-/// host's threads, the call is done when it returns. `count` is in elements of
-/// the whole logical tensor unless said otherwise, and may be any number from
-/// 0. Parts are those of Support/Parts.h over the members (or over the owners,
-/// where given).
+/// counts, types and kinds. A call is enqueued on `queue`, a queue of the
+/// backend's device. When the call is done, this rank's result is complete and
+/// its buffers are its own again. On the host's queue, and wherever
+/// communicators work by the host's threads, the call is done when it returns.
+/// `count` is in elements of the whole logical tensor unless said otherwise,
+/// and may be any number from 0. Parts are those of Support/Parts.h over the
+/// members (or over the owners, where given).
 ///
-/// Sums are in member order, ((x0 + x1) + x2) + ..., in the accumulation type
-/// of docs/Semantics.md, section "Collectives"; `Mean` divides after the sum.
+/// All members that get an element of a result get the same bits. `Mean`
+/// divides after the sum. The backend's traits say in which order and type sums
+/// are computed, and whether calls that differ are found. On the host's
+/// backends sums are in member order, ((x0 + x1) + x2) + ..., in the
+/// accumulation type of docs/Semantics.md, section "Collectives", and calls
+/// that differ are an error on every member, never a wrong number.
 ///
-/// Errors: DeadlineExceeded if this member has waited for others longer than
+/// Errors: if the call is done when it returns, the call returns them.
+/// Otherwise they may come later, as errors of the queue. They are
+/// DeadlineExceeded if this member has waited for others longer than
 /// its timeout, counted from its own call (the message names the missing ranks
 /// and what they say they are busy with). Unavailable, at once, if a missing
 /// member has left by destroying its Communicator (it is named).
@@ -125,7 +131,7 @@ public:
   virtual void agreeOn(uint64_t word, const AgreedFacts *facts) = 0;
 };
 
-class Device;
+class Backend;
 class WorkWatch;
 
 /// How one rank uses a communicator; members may differ.
@@ -166,33 +172,24 @@ public:
   /// The timeout of communicators that are created without options.
   virtual std::chrono::nanoseconds timeout() const = 0;
 
-  /// A communicator over `members`, which are distinct ranks of the world and
-  /// include this one. Collective over the members: all of them call it with
-  /// the same `members` and `name`, from any threads, and only once for each
-  /// pair of a group and a name. Communicators of different names are
-  /// independent of each other. InvalidArgument for other members, or a group
-  /// that exists already; DeadlineExceeded and Unavailable as in calls;
-  /// ResourceExhausted if there is no memory or no thread. Between hosts also
-  /// InvalidArgument if the interface doesn't exist, and Unimplemented in a
-  /// library built without Gloo; there any error aborts the world.
-  virtual absl::StatusOr<std::unique_ptr<Communicator>>
+  /// The backend of this name, which the world owns; null if this run has none.
+  virtual Backend *backend(absl::string_view name) = 0;
+
+  /// The backend of the host's memory, which reaches all ranks: what ranks tell
+  /// each other about a run goes this way, whatever the device of its tensors.
+  /// A group uses the first of the table's backends of the host that reaches
+  /// all its members, so groups within one host share memory.
+  virtual Backend &control() = 0;
+
+  /// A communicator of control(), and memory for it.
+  absl::StatusOr<std::unique_ptr<Communicator>>
   createCommunicator(const std::vector<int> &members, const std::string &name,
-                     const CommunicatorOptions &options) = 0;
+                     const CommunicatorOptions &options);
   absl::StatusOr<std::unique_ptr<Communicator>>
   createCommunicator(const std::vector<int> &members, const std::string &name) {
     return createCommunicator(members, name, {timeout(), {}, {}});
   }
-
-  /// The device whose memory the communicators move. By default the host.
-  virtual Device &device() const;
-
-  /// Zeroed memory of the device that the other members of this rank's groups
-  /// reach without intermediate copies. Collectives take any memory, and are
-  /// fastest on this. The memory is freed with the last copy of the pointer. A
-  /// rank that was lost but still runs can't reach it any more once calls on it
-  /// have returned. ResourceExhausted if there is no memory; after an abort,
-  /// the status of the abort.
-  virtual absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) = 0;
+  absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes);
 
   /// The watch that notices hanging threads of this rank; null if there is
   /// none.

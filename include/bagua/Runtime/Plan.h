@@ -18,19 +18,21 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
+#include <vector>
 
 namespace bagua::runtime {
 
 namespace fb {
+struct Instruction;
 struct Plan;
 struct PlanT;
+struct StepT;
 } // namespace fb
 
 /// The version that this code writes. The code reads every file with the same
 /// first number, unless the file uses a feature that the code doesn't know.
-inline constexpr uint32_t kPlanVersion = 1;
-inline constexpr uint32_t kPlanMinorVersion = 2;
+inline constexpr uint32_t kPlanVersion = 2;
+inline constexpr uint32_t kPlanMinorVersion = 0;
 
 /// An immutable plan.
 class Plan {
@@ -49,18 +51,39 @@ public:
   const PlanCluster &cluster() const { return shape; }
   const Topology &topology() const { return shape.topology(); }
   uint64_t fingerprint() const;
+
+  // Messages, traces and errors number the instructions of all steps through,
+  // in the order of the steps.
+
+  uint32_t instructionCount() const {
+    return static_cast<uint32_t>(instructions.size());
+  }
+  const fb::Instruction &instruction(uint32_t number) const {
+    return *instructions[number];
+  }
+  /// The number of the first instruction of a step.
+  uint32_t firstInstructionOf(uint32_t step) const { return firsts[step]; }
+  /// The step that an instruction is of.
+  uint32_t stepOfInstruction(uint32_t number) const;
+
   /// Whether the program runs its updates right before the next forward needs
   /// them, and not as soon as their gradients are reduced.
   bool hasLateUpdates() const;
 
 private:
-  Plan(std::string fileBytes, const fb::Plan *root, PlanCluster cluster)
-      : bytes(std::move(fileBytes)), plan(root), shape(std::move(cluster)) {}
+  Plan(std::string fileBytes, PlanCluster cluster);
 
-  std::string bytes;
-  const fb::Plan *plan;
-  PlanCluster shape;
+  const std::string bytes;
+  const fb::Plan *const plan;
+  const PlanCluster shape;
+  std::vector<const fb::Instruction *> instructions;
+  /// By step: the number of its first instruction.
+  std::vector<uint32_t> firsts;
 };
+
+/// For writers of plans: adds an instruction to those of the step that touch a
+/// tensor, unless it is one already. A tensor's come in ascending order.
+void addUse(fb::StepT &step, uint32_t tensor, uint32_t instruction);
 
 /// The bytes of the plan's file. Fills in features and fingerprint.
 std::string writePlan(fb::PlanT &plan);

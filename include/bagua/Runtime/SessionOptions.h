@@ -28,6 +28,9 @@ struct SessionOptions {
   /// program may compile or load data for any time. Only the lag between ranks
   /// counts, however slow all programs are. At most ten years.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
+  /// The name of the backend that communicates and whose device has the
+  /// tensors. Empty: the host's (World::control). All ranks choose the same.
+  std::string backend;
   /// Called on some thread of the session, once for each wait that has taken a
   /// tenth of the timeout. The text says which rank waits for which, or which
   /// tensor the program has not given. May be empty.

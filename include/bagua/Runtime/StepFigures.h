@@ -30,9 +30,10 @@ struct StepFigures {
   int64_t bytesSent = 0;
 };
 
-/// The prediction for one step of the plan, with step number -1. Nothing if the
-/// plan holds no prediction, as with format 1.0.
-std::optional<StepFigures> predictedFigures(const Plan &plan);
+/// The prediction for the step that an iteration runs, with step number -1.
+/// Nothing if the plan holds no prediction.
+std::optional<StepFigures> predictedFigures(const Plan &plan,
+                                            int64_t iteration = 0);
 
 } // namespace bagua::runtime
 

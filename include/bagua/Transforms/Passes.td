@@ -173,6 +173,10 @@ def RelaxPass : Pass<"bagua-relax", "::bagua::StepOp"> {
     statistic that nothing in forward and backward waits for is given back where it
     was given, as a gradient is.
 
+    A step that runs between iterations (no batch, input and compute) may leave a
+    state as it is, scale it by one coefficient, or broadcast it from the first rank.
+    Its contract says so, and a step that makes a state in another way is refused.
+
     A step that has a contract keeps it. It is refused where a gradient is not
     reduced, or the contract is another algorithm's.
 
@@ -454,7 +458,8 @@ def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
     (updates, and what leads to them) becomes compute: the program runs its
     optimizer, and all of it before its next forward. With `late` the same, but what
     can run in the next step, right before the first op that needs it, does:
-    `late`, on a stream `late`, behind all else in the block. With `runtime` structured
+    `late`, on a stream `late`, behind all else in the block. The arithmetic of a step
+    that runs between iterations stays with the runtime. With `runtime` structured
     updates stay, on stream `update`, and the next forward of a layer waits for that
     layer's parameters alone. An update waits for the program's last read of what it
     overwrites. What the runtime can't own is the program's all the same, with a
@@ -577,6 +582,30 @@ def RecordStrategyPass : Pass<"bagua-record-strategy", "::mlir::ModuleOp"> {
   let options = [
     Option<"text", "text", "std::string", "", "NAME{option=value ...}">,
   ];
+}
+
+def CompileStepsPass : Pass<"bagua-compile-steps", "::mlir::ModuleOp"> {
+  let summary = "Compiles each step of a module by a strategy of its own";
+  let description = [{
+    `strategies` names each step once: `@warmup=ddp{wire=bf16} @compressed=ddp`.
+    Every step is taken to the end of the graph level, then all of them are proved
+    together (bagua-verify-graph), then scheduled and placed, and
+    bagua-verify-states compares where they keep common states. Each step keeps its
+    strategy in `bagua.strategy`. A strategy that searches (`auto`) is refused.
+  }];
+  let options = [
+    Option<"strategies", "strategies", "std::string", "", "@STEP=NAME{option=value ...} for each step, with spaces between">,
+  ];
+}
+
+def VerifyStatesPass : Pass<"bagua-verify-states", "::mlir::ModuleOp"> {
+  let summary = "Checks where and when scheduled steps have the states that they share";
+  let description = [{
+    A state that lies in an arena in one step must lie at the same byte in every step
+    of the module that has values in this arena. Other values of different steps may
+    overlap. A state that a step between iterations changes must not be used by late
+    compute, which would run behind that step. Changes nothing.
+  }];
 }
 
 #endif // BAGUA_TRANSFORMS_PASSES_TD

@@ -38,6 +38,9 @@ void printStream(mlir::AsmPrinter &printer, mlir::StringAttr name);
 mlir::ParseResult parseKind(mlir::AsmParser &parser, ReduceKindAttr &kind);
 void printKind(mlir::AsmPrinter &printer, ReduceKindAttr kind);
 
+mlir::ParseResult parseBiasCorrection(mlir::AsmParser &parser,
+                                      BiasCorrectionAttr &correction);
+
 /// `"name"`, or `["left", "right"]` for several results.
 mlir::ParseResult parseNames(mlir::AsmParser &parser, mlir::ArrayAttr &names);
 void printNames(mlir::AsmPrinter &printer, mlir::ArrayAttr names);
@@ -80,6 +83,10 @@ inline void printStream(mlir::OpAsmPrinter &printer, mlir::Operation *,
 inline void printKind(mlir::OpAsmPrinter &printer, mlir::Operation *,
                       ReduceKindAttr kind) {
   printKind(printer, kind);
+}
+inline void printBiasCorrection(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                                BiasCorrectionAttr correction) {
+  printer << wordOf(correction.getValue());
 }
 inline void printNames(mlir::OpAsmPrinter &printer, mlir::Operation *,
                        mlir::ArrayAttr names) {

@@ -1,13 +1,11 @@
 //===- BaguaAttributes.cpp - Attributes of the bagua dialect --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Syntax and invariants of axes, clusters' parts, layouts, places and the
-// descriptions of arguments and results.
+// Syntax and invariants of axes, of a cluster's parts, and of what a contract
+// says.
 //
 //===----------------------------------------------------------------------===//
 #include "AssemblyFormat.h"
-
-#include "bagua/Support/Limits.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -53,249 +51,33 @@ void BaguaDialect::printAttribute(Attribute attribute,
 }
 
 //===----------------------------------------------------------------------===//
-// Pieces of syntax
+// ReduceKindAttr, BiasCorrectionAttr, AxesAttr
 //===----------------------------------------------------------------------===//
 
-static bool isBareWord(StringRef word) {
-  return !word.empty() && (llvm::isAlpha(word[0]) || word[0] == '_') &&
-         llvm::all_of(word, [](char c) {
-           return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
-         });
-}
-
-ParseResult bagua::parseStream(AsmParser &parser, StringAttr &name) {
-  std::string text;
-  if (failed(parser.parseKeywordOrString(&text)))
-    return failure();
-  name = StringAttr::get(parser.getContext(), text);
-  return success();
-}
-
-void bagua::printStream(AsmPrinter &printer, StringAttr name) {
-  printer.printKeywordOrString(name.getValue());
-}
-
-ParseResult bagua::parseAxes(AsmParser &parser, AxesAttr &axes) {
-  SmallVector<StringAttr> names;
-  SMLoc location = parser.getCurrentLocation();
-  auto parseName = [&] { return parseStream(parser, names.emplace_back()); };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseName))
-    return failure();
-  axes = AxesAttr::getChecked([&] { return parser.emitError(location); },
-                              parser.getContext(), names);
-  return success(axes != nullptr);
-}
-
-void bagua::printAxes(AsmPrinter &printer, AxesAttr axes) {
-  printer << '[';
-  llvm::interleaveComma(axes.getNames(), printer,
-                        [&](StringAttr name) { printStream(printer, name); });
-  printer << ']';
-}
-
-ParseResult bagua::parsePairs(AsmParser &parser, DenseI64ArrayAttr &pairs) {
-  SmallVector<int64_t> numbers;
-  auto parsePair = [&]() -> ParseResult {
-    return failure(parser.parseInteger(numbers.emplace_back()) ||
-                   parser.parseArrow() ||
-                   parser.parseInteger(numbers.emplace_back()));
-  };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parsePair))
-    return failure();
-  pairs = DenseI64ArrayAttr::get(parser.getContext(), numbers);
-  return success();
-}
-
-void bagua::printPairs(AsmPrinter &printer, DenseI64ArrayAttr pairs) {
-  ArrayRef<int64_t> numbers = pairs.asArrayRef();
-  printer << '[';
-  for (size_t i = 0; i + 1 < numbers.size(); i += 2)
-    printer << (i ? ", " : "") << numbers[i] << " -> " << numbers[i + 1];
-  printer << ']';
-}
-
-ParseResult bagua::parsePlace(AsmParser &parser, PlaceAttr &place) {
-  MLIRContext *context = parser.getContext();
-  std::string name;
-  if (succeeded(parser.parseOptionalString(&name))) {
-    place = PlaceAttr::get(context, PlaceKind::Named,
-                           StringAttr::get(context, name), 0);
-    return success();
-  }
+ParseResult bagua::parseBiasCorrection(AsmParser &parser,
+                                       BiasCorrectionAttr &correction) {
   StringRef word;
   SMLoc location = parser.getCurrentLocation();
   if (parser.parseKeyword(&word))
     return failure();
-  auto wordAttr = StringAttr::get(context, word);
-  if (failed(parser.parseOptionalColon())) {
-    if (word != "program")
-      return parser.emitError(location)
-             << "expected 'program', a name in quotes, or 'arena:byte', found '"
-             << word << "'";
-    place = PlaceAttr::get(context, PlaceKind::Program, wordAttr, 0);
-    return success();
-  }
-  int64_t offset;
-  if (parser.parseInteger(offset))
-    return failure();
-  place = PlaceAttr::getChecked([&] { return parser.emitError(location); },
-                                context, PlaceKind::Arena, wordAttr, offset);
-  return success(place != nullptr);
-}
-
-void bagua::printPlace(AsmPrinter &printer, PlaceAttr place) {
-  switch (place.getKind()) {
-  case PlaceKind::Program:
-    printer << "program";
-    return;
-  case PlaceKind::Named:
-    printer.printString(place.getName());
-    return;
-  case PlaceKind::Arena:
-    printer << place.getName().getValue() << ':' << place.getOffset();
-    return;
-  }
-}
-
-ParseResult bagua::parsePlaces(AsmParser &parser, ArrayAttr &places) {
-  SmallVector<Attribute> list;
-  auto parseOne = [&]() -> ParseResult {
-    PlaceAttr place;
-    if (parsePlace(parser, place))
-      return failure();
-    list.push_back(place);
-    return success();
-  };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne))
-    return failure();
-  places = ArrayAttr::get(parser.getContext(), list);
-  return success();
-}
-
-void bagua::printPlaces(AsmPrinter &printer, ArrayAttr places) {
-  printer << '[';
-  llvm::interleaveComma(places.getAsRange<PlaceAttr>(), printer,
-                        [&](PlaceAttr place) { printPlace(printer, place); });
-  printer << ']';
-}
-
-ParseResult bagua::parseKind(AsmParser &parser, ReduceKindAttr &kind) {
-  StringRef word;
-  SMLoc location = parser.getCurrentLocation();
-  if (parser.parseKeyword(&word))
-    return failure();
-  std::optional<ReduceKind> value =
-      parseReduceKind(std::string_view(word.data(), word.size()));
+  std::string_view text(word.data(), word.size());
+  std::optional<BiasCorrection> value = parseWord<BiasCorrection>(text);
   if (!value)
-    return parser.emitError(location)
-           << "expected a reduction kind (sum, mean, min or max), found '"
-           << word << "'";
-  kind = ReduceKindAttr::get(parser.getContext(), *value);
+    return parser.emitError(location) << wrongWord<BiasCorrection>(text);
+  correction = BiasCorrectionAttr::get(parser.getContext(), *value);
   return success();
 }
 
-void bagua::printKind(AsmPrinter &printer, ReduceKindAttr kind) {
-  std::string_view name = reduceKindName(kind.getValue());
-  printer << StringRef(name.data(), name.size());
+Attribute BiasCorrectionAttr::parse(AsmParser &parser, Type) {
+  BiasCorrectionAttr correction;
+  if (parseBiasCorrection(parser, correction))
+    return nullptr;
+  return correction;
 }
 
-ParseResult bagua::parseOptionalKind(OpAsmParser &parser,
-                                     ReduceKindAttr &kind) {
-  StringRef word;
-  if (failed(parser.parseOptionalKeyword(&word, {"sum", "mean", "min", "max"})))
-    return success();
-  kind = ReduceKindAttr::get(
-      parser.getContext(),
-      *parseReduceKind(std::string_view(word.data(), word.size())));
-  return success();
+void BiasCorrectionAttr::print(AsmPrinter &printer) const {
+  printer << ' ' << wordOf(getValue());
 }
-
-ParseResult bagua::parseNames(AsmParser &parser, ArrayAttr &names) {
-  SmallVector<Attribute> list;
-  auto parseOne = [&]() -> ParseResult {
-    std::string name;
-    if (parser.parseString(&name))
-      return failure();
-    list.push_back(StringAttr::get(parser.getContext(), name));
-    return success();
-  };
-  std::string single;
-  if (succeeded(parser.parseOptionalString(&single)))
-    list.push_back(StringAttr::get(parser.getContext(), single));
-  else if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                          parseOne))
-    return failure();
-  names = ArrayAttr::get(parser.getContext(), list);
-  return success();
-}
-
-void bagua::printNames(AsmPrinter &printer, ArrayAttr names) {
-  if (names.size() == 1)
-    printer << names[0];
-  else
-    printer << names;
-}
-
-ParseResult bagua::parseLayout(AsmParser &parser, LayoutAttr &layout) {
-  return parser.parseCustomAttributeWithFallback(layout);
-}
-
-ParseResult bagua::parseSchedule(OpAsmParser &parser, OperationState &result,
-                                 StringRef streamName, StringRef placesName) {
-  if (succeeded(parser.parseOptionalKeyword("on"))) {
-    StringAttr stream;
-    if (parseStream(parser, stream))
-      return failure();
-    result.addAttribute(streamName, stream);
-  }
-  if (succeeded(parser.parseOptionalKeyword("at"))) {
-    ArrayAttr places;
-    if (parsePlaces(parser, places))
-      return failure();
-    result.addAttribute(placesName, places);
-  }
-  return success();
-}
-
-void bagua::printSchedule(OpAsmPrinter &printer, StringAttr stream,
-                          ArrayAttr places) {
-  if (stream) {
-    printer << " on ";
-    printStream(printer, stream);
-  }
-  if (places) {
-    printer << " at ";
-    printPlaces(printer, places);
-  }
-}
-
-std::string bagua::shortestFloat(float value) {
-  for (int digits = 1; digits <= 9; ++digits) {
-    char text[32];
-    snprintf(text, sizeof text, "%.*g", digits, value);
-    if (strtof(text, nullptr) != value)
-      continue;
-    std::string result = text;
-    if (result.find_first_of(".n") == std::string::npos) {
-      size_t exponent = std::min(result.find('e'), result.size());
-      result.insert(exponent, ".0");
-    }
-    return result;
-  }
-  llvm_unreachable("nine digits tell all float32 values apart");
-}
-
-ParseResult bagua::parseF32(OpAsmParser &parser, FloatAttr &value) {
-  double number;
-  if (parser.parseFloat(number))
-    return failure();
-  value = parser.getBuilder().getF32FloatAttr(static_cast<float>(number));
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// ReduceKindAttr, AxesAttr
-//===----------------------------------------------------------------------===//
 
 Attribute ReduceKindAttr::parse(AsmParser &parser, Type) {
   ReduceKindAttr kind;
@@ -371,6 +153,13 @@ static LogicalResult verifyTable(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+static bool isBareWord(StringRef word) {
+  return !word.empty() && (llvm::isAlpha(word[0]) || word[0] == '_') &&
+         llvm::all_of(word, [](char c) {
+           return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
+         });
+}
+
 LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                StringRef name, int64_t size, int64_t latency,
                                int64_t bandwidth, int64_t sharers,
@@ -430,12 +219,15 @@ LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult HostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                DictionaryAttr times) {
-  const StringRef works[] = {"adam", "linear", "momentum", "sgd"};
+  std::vector<std::string_view> works = updateWorks();
+  works.emplace_back("linear");
+  llvm::sort(works);
   for (NamedAttribute entry : times)
-    if (!llvm::is_contained(works, entry.getName().getValue()))
-      return emitError() << "expected times of adam, linear, momentum and "
-                            "sgd, found '"
-                         << entry.getName().getValue() << "'";
+    if (StringRef work = entry.getName().getValue();
+        !llvm::is_contained(works, std::string_view(work)))
+      return emitError() << "expected times of "
+                         << joinWords(works, ", ", " and ") << ", found '"
+                         << work << "'";
   if (!times.contains("linear"))
     return emitError() << "expected times of 'linear', by which all other work "
                           "goes, found none";
@@ -443,255 +235,63 @@ LogicalResult HostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 //===----------------------------------------------------------------------===//
-// LayoutAttr
-//===----------------------------------------------------------------------===//
-
-AxesAttr LayoutEntry::getAxes() const { return cast_or_null<AxesAttr>(axes); }
-
-LayoutEntry LayoutEntry::shard(AxesAttr axes) {
-  return {Kind::Shard, axes, kAllServers};
-}
-LayoutEntry LayoutEntry::root(AxesAttr axes) {
-  return {Kind::Root, axes, kAllServers};
-}
-LayoutEntry LayoutEntry::onServer(int64_t server) {
-  return {Kind::Server, nullptr, server};
-}
-
-static ParseResult parseEntry(AsmParser &parser, LayoutEntry &entry) {
-  StringRef word;
-  SMLoc location = parser.getCurrentLocation();
-  if (parser.parseKeyword(&word))
-    return failure();
-  AxesAttr axes;
-  if (word == "shard" || word == "root") {
-    if (parseAxes(parser, axes))
-      return failure();
-    entry =
-        word == "shard" ? LayoutEntry::shard(axes) : LayoutEntry::root(axes);
-    return success();
-  }
-  if (word != "server")
-    return parser.emitError(location)
-           << "expected 'shard', 'root' or 'server', found '" << word << "'";
-  int64_t server = LayoutEntry::kAllServers;
-  OptionalParseResult number = parser.parseOptionalInteger(server);
-  if (number.has_value() && failed(*number))
-    return failure();
-  if (number.has_value() && server < 0)
-    return parser.emitError(location)
-           << "expected a server's number, found " << server;
-  entry = LayoutEntry::onServer(server);
-  return success();
-}
-
-Attribute LayoutAttr::parse(AsmParser &parser, Type) {
-  SmallVector<LayoutEntry> entries;
-  SMLoc location = parser.getCurrentLocation();
-  auto parseOne = [&] { return parseEntry(parser, entries.emplace_back()); };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
-                                     parseOne))
-    return nullptr;
-  return getChecked([&] { return parser.emitError(location); },
-                    parser.getContext(), entries);
-}
-
-void LayoutAttr::print(AsmPrinter &printer) const {
-  printer << '<';
-  llvm::interleaveComma(getEntries(), printer, [&](const LayoutEntry &entry) {
-    switch (entry.kind) {
-    case LayoutEntry::Kind::Shard:
-      printer << "shard ";
-      return printAxes(printer, entry.getAxes());
-    case LayoutEntry::Kind::Root:
-      printer << "root ";
-      return printAxes(printer, entry.getAxes());
-    case LayoutEntry::Kind::Server:
-      printer << "server";
-      if (entry.server != LayoutEntry::kAllServers)
-        printer << ' ' << entry.server;
-      return;
-    }
-  });
-  printer << '>';
-}
-
-LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 ArrayRef<LayoutEntry> entries) {
-  if (entries.empty())
-    return emitError() << "expected at least one entry in a layout";
-  llvm::StringSet<> seen;
-  for (auto [index, entry] : llvm::enumerate(entries)) {
-    if (entry.kind == LayoutEntry::Kind::Server) {
-      if (index + 1 != entries.size())
-        return emitError() << "expected 'server' as the last entry of a layout";
-      continue;
-    }
-    if (entry.getAxes().empty())
-      return emitError() << "expected at least one axis in a layout's entry";
-    for (StringAttr name : entry.getAxes().getNames())
-      if (!seen.insert(name.getValue()).second)
-        return emitError() << "expected each axis once in a layout, found '"
-                           << name.getValue() << "' twice";
-  }
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// PlaceAttr, ArgumentAttr, ResultAttr
-//===----------------------------------------------------------------------===//
-
-Attribute PlaceAttr::parse(AsmParser &parser, Type) {
-  PlaceAttr place;
-  if (parser.parseLess() || parsePlace(parser, place) || parser.parseGreater())
-    return nullptr;
-  return place;
-}
-
-void PlaceAttr::print(AsmPrinter &printer) const {
-  printer << '<';
-  printPlace(printer, *this);
-  printer << '>';
-}
-
-LogicalResult PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                PlaceKind kind, StringAttr name,
-                                int64_t offset) {
-  if (offset < 0 || offset > kMaxBytes)
-    return emitError() << "expected a byte offset of 0 to " << kMaxBytes
-                       << " in arena '" << name.getValue() << "', found "
-                       << offset;
-  if (kind == PlaceKind::Arena && name.getValue() == "program")
-    return emitError() << "'program' can't be the name of an arena";
-  return success();
-}
-
-Attribute ArgumentAttr::parse(AsmParser &parser, Type) {
-  StringRef word;
-  std::string name;
-  AxesAttr varies;
-  PlaceAttr place;
-  SMLoc location = parser.getCurrentLocation();
-  if (parser.parseLess() || parser.parseKeyword(&word) ||
-      parser.parseString(&name))
-    return nullptr;
-  std::optional<Role> role = symbolizeRole(word);
-  if (!role) {
-    parser.emitError(location) << "expected a role, found '" << word << "'";
-    return nullptr;
-  }
-  if (succeeded(parser.parseOptionalKeyword("varies")) &&
-      parseAxes(parser, varies))
-    return nullptr;
-  if (succeeded(parser.parseOptionalKeyword("at")) && parsePlace(parser, place))
-    return nullptr;
-  if (parser.parseGreater())
-    return nullptr;
-  MLIRContext *context = parser.getContext();
-  return get(context, *role, StringAttr::get(context, name), varies, place);
-}
-
-void ArgumentAttr::print(AsmPrinter &printer) const {
-  printer << '<' << stringifyRole(getRole()) << ' ' << getName();
-  if (getVaries()) {
-    printer << " varies ";
-    printAxes(printer, getVaries());
-  }
-  if (getPlace()) {
-    printer << " at ";
-    printPlace(printer, getPlace());
-  }
-  printer << '>';
-}
-
-Attribute ResultAttr::parse(AsmParser &parser, Type) {
-  MLIRContext *context = parser.getContext();
-  StringAttr grad, as;
-  std::string text;
-  if (parser.parseLess())
-    return nullptr;
-  bool optional = succeeded(parser.parseOptionalKeyword("optional"));
-  if (succeeded(parser.parseOptionalKeyword("grad"))) {
-    if (parser.parseString(&text))
-      return nullptr;
-    grad = StringAttr::get(context, text);
-  }
-  if (succeeded(parser.parseOptionalKeyword("as"))) {
-    if (parser.parseString(&text))
-      return nullptr;
-    as = StringAttr::get(context, text);
-  }
-  SMLoc location = parser.getCurrentLocation();
-  if (parser.parseGreater())
-    return nullptr;
-  return getChecked([&] { return parser.emitError(location); }, context, grad,
-                    as, optional);
-}
-
-void ResultAttr::print(AsmPrinter &printer) const {
-  printer << '<';
-  if (getOptional())
-    printer << "optional ";
-  if (getGrad())
-    printer << "grad " << getGrad();
-  if (getAs())
-    printer << "as " << getAs();
-  printer << '>';
-}
-
-LogicalResult ResultAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 StringAttr grad, StringAttr as,
-                                 bool optional) {
-  if (grad && as)
-    return emitError() << "expected 'grad' or 'as', found both";
-  if (optional && !grad)
-    return emitError() << "expected 'grad' with 'optional'";
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // RelationAttr
 //===----------------------------------------------------------------------===//
+
+static bool cuts(RelationKind relation) {
+  return relation == RelationKind::AllToAll ||
+         relation == RelationKind::Scattered;
+}
+
+static bool joins(RelationKind relation) {
+  return relation == RelationKind::AllToAll ||
+         relation == RelationKind::Gathered;
+}
 
 Attribute RelationAttr::parse(AsmParser &parser, Type) {
   MLIRContext *context = parser.getContext();
   std::string tensor, of;
-  AxesAttr over;
+  AxesAttr over = AxesAttr::get(context, {});
   ReduceKindAttr kind = ReduceKindAttr::get(context, ReduceKind::Sum);
   int64_t split = 0, concat = 0;
+  auto pairs = DenseI64ArrayAttr::get(context, {});
+  FloatAttr coefficient;
   if (parser.parseLess() || parser.parseString(&tensor) || parser.parseEqual())
     return nullptr;
   RelationKind relation = RelationKind::Reduced;
-  for (RelationKind moved :
-       {RelationKind::AllToAll, RelationKind::Gathered, RelationKind::Permuted})
-    if (succeeded(parser.parseOptionalKeyword(stringifyRelationKind(moved))))
-      relation = moved;
+  for (RelationKind other :
+       {RelationKind::AllToAll, RelationKind::Gathered, RelationKind::Permuted,
+        RelationKind::Scaled, RelationKind::Broadcast})
+    if (succeeded(parser.parseOptionalKeyword(stringifyRelationKind(other))))
+      relation = other;
   if ((relation == RelationKind::Reduced && parseKind(parser, kind)) ||
-      parser.parseString(&of) || parser.parseKeyword("over") ||
-      parseAxes(parser, over))
+      parser.parseString(&of))
     return nullptr;
+  if (relation == RelationKind::Scaled) {
+    double value;
+    if (parser.parseKeyword("by") || parser.parseFloat(value))
+      return nullptr;
+    coefficient = Builder(context).getF32FloatAttr(static_cast<float>(value));
+  } else if (parser.parseKeyword("over") || parseAxes(parser, over)) {
+    return nullptr;
+  }
   if (relation == RelationKind::Reduced &&
       succeeded(parser.parseOptionalKeyword("split"))) {
     relation = RelationKind::Scattered;
     if (parser.parseInteger(split))
       return nullptr;
   }
-  if (relation == RelationKind::AllToAll &&
-      (parser.parseKeyword("split") || parser.parseInteger(split)))
-    return nullptr;
-  if ((relation == RelationKind::AllToAll ||
-       relation == RelationKind::Gathered) &&
-      (parser.parseKeyword("concat") || parser.parseInteger(concat)))
-    return nullptr;
-  auto pairs = DenseI64ArrayAttr::get(context, {});
-  if (relation == RelationKind::Permuted &&
-      (parser.parseKeyword("pairs") || parsePairs(parser, pairs)))
-    return nullptr;
-  if (parser.parseGreater())
+  if ((relation == RelationKind::AllToAll &&
+       (parser.parseKeyword("split") || parser.parseInteger(split))) ||
+      (joins(relation) &&
+       (parser.parseKeyword("concat") || parser.parseInteger(concat))) ||
+      (relation == RelationKind::Permuted &&
+       (parser.parseKeyword("pairs") || parsePairs(parser, pairs))) ||
+      parser.parseGreater())
     return nullptr;
   return get(context, StringAttr::get(context, tensor),
              StringAttr::get(context, of), relation, kind.getValue(), over,
-             split, concat, pairs);
+             split, concat, pairs, coefficient);
 }
 
 void RelationAttr::print(AsmPrinter &printer) const {
@@ -701,11 +301,18 @@ void RelationAttr::print(AsmPrinter &printer) const {
     printKind(printer, ReduceKindAttr::get(getContext(), getKind()));
   else
     printer << stringifyRelationKind(relation);
-  printer << ' ' << getOf() << " over ";
+  printer << ' ' << getOf();
+  if (relation == RelationKind::Scaled) {
+    printer << " by "
+            << shortestFloat(getCoefficient().getValue().convertToFloat())
+            << '>';
+    return;
+  }
+  printer << " over ";
   printAxes(printer, getOver());
-  if (relation == RelationKind::AllToAll || relation == RelationKind::Scattered)
+  if (cuts(relation))
     printer << " split " << getSplit();
-  if (relation == RelationKind::AllToAll || relation == RelationKind::Gathered)
+  if (joins(relation))
     printer << " concat " << getConcat();
   if (relation == RelationKind::Permuted) {
     printer << " pairs ";
@@ -728,28 +335,20 @@ Attribute UpdateAttr::parse(AsmParser &parser, Type) {
   SMLoc location = parser.getCurrentLocation();
   if (parser.parseKeyword(&word))
     return nullptr;
-  std::optional<UpdateRule> rule = symbolizeUpdateRule(word);
-  if (!rule) {
-    parser.emitError(location) << "expected sgd or adam, found " << word;
+  const UpdateRow *row = findUpdateRule(std::string_view(word));
+  if (!row || !row->isPromised) {
+    parser.emitError(location)
+        << "expected " << joinWords(promisedUpdates(), ", ", " or ")
+        << ", found " << word;
     return nullptr;
   }
   auto constants = llvm::dyn_cast_or_null<DenseF32ArrayAttr>(
       DenseF32ArrayAttr::parse(parser, Type()));
   if (!constants)
     return nullptr;
-  auto correction = BiasCorrection::None;
-  if (*rule == UpdateRule::Adam) {
-    location = parser.getCurrentLocation();
-    if (parser.parseKeyword(&word))
-      return nullptr;
-    std::optional<BiasCorrection> found = symbolizeBiasCorrection(word);
-    if (!found) {
-      parser.emitError(location)
-          << "expected none, moments or step_size, found " << word;
-      return nullptr;
-    }
-    correction = *found;
-  }
+  auto correction = BiasCorrectionAttr::get(context, BiasCorrection::None);
+  if (row->correctsBias && parseBiasCorrection(parser, correction))
+    return nullptr;
   Attribute lr;
   ReduceKindAttr kind;
   std::string of;
@@ -760,26 +359,23 @@ Attribute UpdateAttr::parse(AsmParser &parser, Type) {
       parseAxes(parser, over) || parser.parseGreater())
     return nullptr;
   return getChecked([&] { return parser.emitError(location); }, context, states,
-                    *rule, constants, correction, lr,
+                    row->rule, constants, correction.getValue(), lr,
                     StringAttr::get(context, of), kind.getValue(), over);
 }
 
 LogicalResult UpdateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  ArrayAttr states, UpdateRule rule,
-                                 DenseF32ArrayAttr constants, BiasCorrection,
-                                 Attribute lr, StringAttr, ReduceKind,
-                                 AxesAttr) {
-  bool isAdam = rule == UpdateRule::Adam;
-  if (isAdam ? constants.size() != 4 : constants.size() > 1)
-    return emitError() << "expected "
-                       << (isAdam ? "beta1, beta2, eps and decay"
-                                  : "a momentum or no constants")
-                       << ", found " << constants.size() << " constants";
-  size_t count = isAdam ? 3 : 1 + constants.size();
-  if (states.size() != count ||
-      !llvm::all_of(states, llvm::IsaPred<StringAttr>))
-    return emitError() << "expected the names of " << count << " states, found "
-                       << states;
+                                 DenseF32ArrayAttr constants,
+                                 BiasCorrection correction, Attribute lr,
+                                 StringAttr, ReduceKind, AxesAttr) {
+  if (!llvm::all_of(states, llvm::IsaPred<StringAttr>))
+    return emitError() << "expected the names of states, found " << states;
+  std::string wrong = checkUpdate(
+      rowOf(rule), states.size(),
+      {constants.asArrayRef().begin(), constants.asArrayRef().end()},
+      correction);
+  if (!wrong.empty())
+    return emitError() << wrong;
   auto value = llvm::dyn_cast<FloatAttr>(lr);
   if (!llvm::isa<StringAttr>(lr) && !(value && value.getType().isF32()))
     return emitError() << "expected a learning rate of type f32 or the name of "
@@ -789,15 +385,14 @@ LogicalResult UpdateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 void UpdateAttr::print(AsmPrinter &printer) const {
-  printer << '<' << getStates() << " by " << stringifyUpdateRule(getRule())
-          << " [";
+  printer << '<' << getStates() << " by " << rowOf(getRule()).word << " [";
   // The attribute's own form prints too few digits.
   llvm::interleaveComma(
       getConstants().asArrayRef(), printer,
       [&](float constant) { printer << shortestFloat(constant); });
   printer << ']';
-  if (getRule() == UpdateRule::Adam)
-    printer << ' ' << stringifyBiasCorrection(getBiasCorrection());
+  if (rowOf(getRule()).correctsBias)
+    printer << ' ' << wordOf(getBiasCorrection());
   printer << " lr " << getLr() << " grad ";
   printKind(printer, ReduceKindAttr::get(getContext(), getKind()));
   printer << ' ' << getOf() << " over ";

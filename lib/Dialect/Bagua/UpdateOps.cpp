@@ -147,6 +147,16 @@ static void printUpdateTail(OpAsmPrinter &printer, Operation *op, Value grad,
     printer << ", " << lr.getType();
 }
 
+/// Checks states, constants and bias correction by the row.
+static LogicalResult verifyRule(StepOpInterface op) {
+  InstructionFields fields = *op.getInstruction();
+  std::string wrong =
+      checkUpdate(rowOf(*op.getUpdateRule()), op.getStateCount(),
+                  {fields.constants.begin(), fields.constants.end()},
+                  fields.biasCorrection);
+  return wrong.empty() ? success() : op->emitOpError() << wrong;
+}
+
 static LogicalResult verifyUpdate(Operation *op, ValueRange states, Value grad,
                                   Value lr, FloatAttr lrValue) {
   if (bool(lr) == bool(lrValue))
@@ -197,12 +207,10 @@ static std::optional<float> literalOf(FloatAttr rate) {
 }
 
 LogicalResult SgdOp::verify() {
-  size_t expected = getMomentumAttr() ? 2 : 1;
-  if (getStates().size() != expected)
-    return emitOpError() << "expected " << expected << " states "
-                         << (expected == 2 ? "with" : "without")
-                         << " momentum, found " << getStates().size();
-  return verifyUpdate(*this, getStates(), getGrad(), getLr(), getLrValueAttr());
+  if (failed(verifyUpdate(*this, getStates(), getGrad(), getLr(),
+                          getLrValueAttr())))
+    return failure();
+  return verifyRule(*this);
 }
 
 std::optional<InstructionFields> SgdOp::getInstruction() {
@@ -245,17 +253,10 @@ ParseResult AdamOp::parse(OpAsmParser &parser, OperationState &result) {
   if (succeeded(parser.parseOptionalKeyword("decay")) && parseNumber("decay"))
     return failure();
   if (succeeded(parser.parseOptionalKeyword("bias_correction"))) {
-    StringRef word;
-    SMLoc location = parser.getCurrentLocation();
-    if (parser.parseKeyword(&word))
+    BiasCorrectionAttr correction;
+    if (parseBiasCorrection(parser, correction))
       return failure();
-    std::optional<BiasCorrection> correction = symbolizeBiasCorrection(word);
-    if (!correction)
-      return parser.emitError(location)
-             << "expected none, moments or step_size, found '" << word << "'";
-    result.addAttribute(
-        "bias_correction",
-        BiasCorrectionAttr::get(parser.getContext(), *correction));
+    result.addAttribute("bias_correction", correction);
   }
   if (parseUpdateTail(parser, result, syntax))
     return failure();
@@ -278,36 +279,18 @@ void AdamOp::print(OpAsmPrinter &printer) {
   if (getDecay().convertToFloat() != 0.0f)
     printer << " decay " << number(getDecay());
   if (getBiasCorrection() != BiasCorrection::Moments)
-    printer << " bias_correction "
-            << stringifyBiasCorrection(getBiasCorrection());
+    printer << " bias_correction " << wordOf(getBiasCorrection());
   printUpdateTail(printer, *this, getGrad(), getLr(), getLrValueAttr(),
                   getStreamAttr(), getPlacesAttr(),
                   {"operandSegmentSizes", "lr_value", "beta1", "beta2", "eps",
                    "decay", "bias_correction", "stream", "places"});
 }
 
-/// Checks the shares of an exponential mean.
-static LogicalResult verifyBetas(Operation *op, const APFloat &beta1,
-                                 const APFloat &beta2) {
-  auto isShare = [](const APFloat &value) {
-    float number = value.convertToFloat();
-    return number >= 0.0f && number < 1.0f;
-  };
-  if (isShare(beta1) && isShare(beta2))
-    return success();
-  return op->emitOpError() << "expected betas of at least 0 and below 1, found "
-                           << beta1.convertToFloat() << " and "
-                           << beta2.convertToFloat();
-}
-
 LogicalResult AdamOp::verify() {
-  if (getStates().size() != 3)
-    return emitOpError() << "expected 3 states (param, first and second "
-                            "moment), found "
-                         << getStates().size();
-  if (failed(verifyBetas(*this, getBeta1(), getBeta2())))
+  if (failed(verifyUpdate(*this, getStates(), getGrad(), getLr(),
+                          getLrValueAttr())))
     return failure();
-  return verifyUpdate(*this, getStates(), getGrad(), getLr(), getLrValueAttr());
+  return verifyRule(*this);
 }
 
 std::optional<InstructionFields> AdamOp::getInstruction() {
@@ -331,15 +314,7 @@ void AdamOp::defineMeaning(MeaningAnalysis &meanings) {
   meanings.defineUpdate(*this);
 }
 
-LogicalResult AdamApplyOp::verify() {
-  bool isCorrected = getBiasCorrection() != BiasCorrection::None;
-  if (getBeta1().has_value() != isCorrected ||
-      getBeta2().has_value() != isCorrected)
-    return emitOpError("expected betas with a bias correction, and only there");
-  if (!isCorrected)
-    return success();
-  return verifyBetas(*this, *getBeta1(), *getBeta2());
-}
+LogicalResult AdamApplyOp::verify() { return verifyRule(*this); }
 
 std::optional<InstructionFields> AdamApplyOp::getInstruction() {
   InstructionFields fields;

@@ -1,13 +1,14 @@
 //===- Arithmetic.cpp - The kernel of an instruction ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A case for each opcode.
+// A function and a row for each opcode.
 //
 //===----------------------------------------------------------------------===//
 #include "Kernels/Arithmetic.h"
 
+#include "Kernels/ElementKernels.h"
 #include "Kernels/Encodings/EncodingKernels.h"
-#include "Kernels/UpdateKernels.h"
+#include "Kernels/Updates/UpdateKernel.h"
 
 namespace bagua::runtime {
 namespace {
@@ -18,7 +19,6 @@ struct Binding {
   const std::vector<LocalValue> &inputs;
   const std::vector<LocalValue> &outputs;
 
-  float constant(int index) const { return op.constants()->Get(index); }
   /// Reads the learning rate of a step.
   std::function<double()> learningRate() const;
 };
@@ -46,75 +46,34 @@ BoundKernel bindLinear(const Binding &b) {
   };
 }
 
-BoundKernel bindSgd(const Binding &b) {
-  bool hasMomentum = b.outputs.size() == 2;
-  Place moment, newMoment;
-  if (hasMomentum) {
-    moment = b.inputs[1].place;
-    newMoment = b.outputs[1].place;
-  }
-  return
-      [weight = b.inputs[0].place, moment,
-       gradient = b.inputs[hasMomentum ? 2 : 1].place,
-       newWeight = b.outputs[0].place, newMoment,
-       momentum = hasMomentum ? b.constant(0) : 0.0f, rate = b.learningRate(),
-       type = b.outputs[0].type, count = b.outputs[0].count](int64_t) {
-        SgdArguments a = {};
-        a.weight = weight.address();
-        a.moment = moment.address();
-        a.gradient = gradient.address();
-        a.newWeight = newWeight.address();
-        a.newMoment = newMoment.address();
-        a.momentum = momentum;
-        a.learningRate = rate();
-        sgdKernel(type, a, count);
-      };
-}
-
-/// With the numbers in `a`. adam has a gradient and new moments, too.
-BoundKernel bindAdam(const Binding &b, AdamArguments a) {
-  a.correction = static_cast<AdamCorrection>(b.op.bias_correction());
-  Place gradient, newMoment, newVariance;
-  if (b.outputs.size() == 3) {
-    gradient = b.inputs[3].place;
-    newMoment = b.outputs[1].place;
-    newVariance = b.outputs[2].place;
-  }
-  return [a, weight = b.inputs[0].place, moment = b.inputs[1].place,
-          variance = b.inputs[2].place, gradient,
-          newWeight = b.outputs[0].place, newMoment, newVariance,
-          rate = b.learningRate(), type = b.outputs[0].type,
-          count = b.outputs[0].count](int64_t step) mutable {
-    a.weight = weight.address();
-    a.moment = moment.address();
-    a.variance = variance.address();
-    a.gradient = gradient.address();
-    a.newWeight = newWeight.address();
-    a.newMoment = newMoment.address();
-    a.newVariance = newVariance.address();
+template <UpdateRule rule> BoundKernel bindUpdate(const Binding &b) {
+  std::vector<Place> inputs, outputs;
+  for (size_t i = 0; i < b.outputs.size() + rowOf(rule).inputs; ++i)
+    inputs.push_back(b.inputs[i].place);
+  for (const LocalValue &output : b.outputs)
+    outputs.push_back(output.place);
+  std::vector<float> constants;
+  if (b.op.constants())
+    constants.assign(b.op.constants()->begin(), b.op.constants()->end());
+  UpdateArguments arguments;
+  arguments.type = b.outputs[0].type;
+  arguments.count = b.outputs[0].count;
+  arguments.correction = static_cast<BiasCorrection>(b.op.bias_correction());
+  return [a = arguments, kernel = updateKernelOf(rule), rate = b.learningRate(),
+          constants, from = std::vector<const std::byte *>(inputs.size()),
+          inputs, to = std::vector<std::byte *>(outputs.size()),
+          outputs](int64_t step) mutable {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      from[i] = inputs[i].address();
+    for (size_t i = 0; i < outputs.size(); ++i)
+      to[i] = outputs[i].address();
+    a.inputs = from;
+    a.outputs = to;
+    a.constants = constants;
     a.learningRate = rate();
     a.update = step + 1;
-    adamKernel(type, a, count);
+    kernel.update(a);
   };
-}
-
-BoundKernel bindAdam(const Binding &b) {
-  AdamArguments a = {};
-  a.beta1 = b.constant(0);
-  a.beta2 = b.constant(1);
-  a.eps = b.constant(2);
-  a.decay = b.constant(3);
-  return bindAdam(b, a);
-}
-
-BoundKernel bindAdamApply(const Binding &b) {
-  AdamArguments a = {};
-  a.eps = b.constant(0);
-  if (b.op.bias_correction() != fb::BiasCorrection::None) {
-    a.beta1 = b.constant(1);
-    a.beta2 = b.constant(2);
-  }
-  return bindAdam(b, a);
 }
 
 BoundKernel bindCast(const Binding &b) {
@@ -124,48 +83,39 @@ BoundKernel bindCast(const Binding &b) {
   };
 }
 
+BoundKernel bindEncode(const Binding &b) {
+  return [from = b.inputs[0], to = b.outputs[0]](int64_t) {
+    encodeValue(from, to);
+  };
+}
+
+BoundKernel bindDecode(const Binding &b) {
+  return [from = b.inputs[0], to = b.outputs[0],
+          kind = static_cast<ReduceKind>(b.op.kind())](int64_t) {
+    decodeValue(from, to, kind);
+  };
+}
+
+/// A row's function, which binds by `bind`.
+template <BoundKernel (*bind)(const Binding &)>
+BoundKernel row(const fb::Instruction &instruction,
+                const std::vector<LocalValue> &inputs,
+                const std::vector<LocalValue> &outputs) {
+  return bind({instruction, inputs, outputs});
+}
+
+constexpr HostKernelRow kRows[] = {
+    {fb::Opcode::Linear, row<bindLinear>},
+    {fb::Opcode::Sgd, row<bindUpdate<UpdateRule::Sgd>>},
+    {fb::Opcode::Adam, row<bindUpdate<UpdateRule::Adam>>},
+    {fb::Opcode::AdamApply, row<bindUpdate<UpdateRule::AdamApply>>},
+    {fb::Opcode::Cast, row<bindCast>},
+    {fb::Opcode::Encode, row<bindEncode>},
+    {fb::Opcode::Decode, row<bindDecode>},
+};
+
 } // namespace
 
-BoundKernel bindKernel(const fb::Instruction &instruction,
-                       const std::vector<LocalValue> &inputs,
-                       const std::vector<LocalValue> &outputs) {
-  Binding binding{instruction, inputs, outputs};
-  switch (instruction.opcode()) {
-  case fb::Opcode::Linear:
-    return bindLinear(binding);
-  case fb::Opcode::Sgd:
-    return bindSgd(binding);
-  case fb::Opcode::Adam:
-    return bindAdam(binding);
-  case fb::Opcode::AdamApply:
-    return bindAdamApply(binding);
-  case fb::Opcode::Cast:
-    return bindCast(binding);
-  case fb::Opcode::Encode:
-    return
-        [from = inputs[0], to = outputs[0]](int64_t) { encodeValue(from, to); };
-  case fb::Opcode::Decode:
-    return [from = inputs[0], to = outputs[0],
-            kind = static_cast<ReduceKind>(instruction.kind())](int64_t) {
-      decodeValue(from, to, kind);
-    };
-  case fb::Opcode::AllReduce:
-  case fb::Opcode::ReduceScatter:
-  case fb::Opcode::AllGather:
-  case fb::Opcode::Reduce:
-  case fb::Opcode::Broadcast:
-  case fb::Opcode::AllToAll:
-  case fb::Opcode::Exchange:
-  case fb::Opcode::Push:
-  case fb::Opcode::Pull:
-  case fb::Opcode::Concat:
-  case fb::Opcode::Split:
-  case fb::Opcode::Slice:
-  case fb::Opcode::After:
-  case fb::Opcode::Permute:
-    return nullptr; // no arithmetic
-  }
-  return nullptr;
-}
+absl::Span<const HostKernelRow> hostKernels() { return kRows; }
 
 } // namespace bagua::runtime

@@ -1,15 +1,17 @@
 //===- Arithmetic.h - The kernel of an instruction ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which of the host's kernels an opcode calls, its arguments bound once.
+// The host's kernels: a row for each opcode that has one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_KERNELS_ARITHMETIC_H
 #define BAGUA_LIB_RUNTIME_KERNELS_ARITHMETIC_H
 
-#include "Kernels/LocalValue.h"
+#include "bagua/Runtime/LocalValue.h"
 
 #include "bagua/Runtime/PlanGenerated.h"
+
+#include "absl/types/span.h"
 
 #include <functional>
 #include <vector>
@@ -19,10 +21,15 @@ namespace bagua::runtime {
 /// Runs an instruction in a step. Allocates nothing.
 using BoundKernel = std::function<void(int64_t step)>;
 
-/// As Device::bind.
-BoundKernel bindKernel(const fb::Instruction &instruction,
-                       const std::vector<LocalValue> &inputs,
-                       const std::vector<LocalValue> &outputs);
+struct HostKernelRow {
+  fb::Opcode opcode;
+  /// As KernelTable::Bind.
+  BoundKernel (*bind)(const fb::Instruction &instruction,
+                      const std::vector<LocalValue> &inputs,
+                      const std::vector<LocalValue> &outputs);
+};
+
+absl::Span<const HostKernelRow> hostKernels();
 
 } // namespace bagua::runtime
 

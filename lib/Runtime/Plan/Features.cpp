@@ -46,6 +46,21 @@ static absl::Status requireListed(const std::set<std::string> &listed,
   return absl::OkStatus();
 }
 
+static absl::Status requireOpcodes(const std::set<std::string> &listed,
+                                   const fb::Step &step) {
+  for (const fb::Instruction *instruction : *step.instructions())
+    if (absl::Status status = requireListed(listed, instruction->opcode());
+        !status.ok())
+      return status;
+  for (const fb::Relation *relation : *step.contract())
+    if (relation->update())
+      if (absl::Status status =
+              requireListed(listed, relation->update()->opcode());
+          !status.ok())
+        return status;
+  return absl::OkStatus();
+}
+
 /// Of values in the form of an encoding that is no cast.
 static std::string featureOf(const EncodingRow &row) {
   return absl::StrCat("encoding.",
@@ -83,11 +98,13 @@ std::vector<std::string> featuresOf(const fb::PlanT &plan) {
     if (opcode <= fb::Opcode::MAX)
       features.insert(featureOf(opcode));
   };
-  for (const auto &instruction : plan.instructions)
-    add(instruction->opcode);
-  for (const auto &relation : plan.contract)
-    if (relation->update)
-      add(relation->update->opcode);
+  for (const auto &step : plan.steps) {
+    for (const auto &instruction : step->instructions)
+      add(instruction->opcode);
+    for (const auto &relation : step->contract)
+      if (relation->update)
+        add(relation->update->opcode);
+  }
   for (const auto &value : plan.values)
     if (value->encoding)
       if (const EncodingRow *row =
@@ -108,21 +125,14 @@ absl::Status verifyFeatures(const fb::Plan &plan) {
           plan.minor_version()));
     listed.insert(feature->str());
   }
-  for (const fb::Instruction *instruction : *plan.instructions())
-    if (absl::Status status = requireListed(listed, instruction->opcode());
-        !status.ok())
-      return status;
   for (const fb::Value *value : *plan.values())
     if (value->encoding())
       if (absl::Status status = requireListed(listed, *value->encoding());
           !status.ok())
         return status;
-  for (const fb::Relation *relation : *plan.contract())
-    if (relation->update())
-      if (absl::Status status =
-              requireListed(listed, relation->update()->opcode());
-          !status.ok())
-        return status;
+  for (const fb::Step *step : *plan.steps())
+    if (absl::Status status = requireOpcodes(listed, *step); !status.ok())
+      return status;
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 // verifiers, for plans that may come from anywhere.
 //
 //===----------------------------------------------------------------------===//
+#include "FieldChecks.h"
 #include "Opcodes.h"
 #include "PlanVerifier.h"
 
@@ -21,10 +22,6 @@ namespace bagua::runtime {
 namespace {
 
 using absl::StrCat;
-
-absl::Status invalid(const std::string &message) {
-  return absl::InvalidArgumentError(message);
-}
 
 class InstructionVerifier {
 public:
@@ -504,20 +501,17 @@ absl::Status InstructionVerifier::verifyCast() {
 }
 
 absl::Status InstructionVerifier::verifyArithmetic() {
-  std::optional<ArithmeticRule> found = arithmeticRuleOf(op.opcode());
-  if (!found)
+  std::optional<ArithmeticRule> rule = arithmeticRuleOf(op.opcode());
+  if (!rule)
     return invalid("expected an opcode with a rule, found one without");
-  const ArithmeticRule &rule = *found;
   if (inputs.empty() || outputs.empty())
     return invalid("expected inputs and outputs, found none");
-  if (std::string refusal = rule.refusal(op); !refusal.empty())
+  if (std::string refusal = rule->refusal(op); !refusal.empty())
     return invalid(refusal);
-  if (kind() == InstructionKind::Update)
-    return verifyUpdate(outputs.size() == rule.maxStates ? rule.maxStates
-                                                         : rule.minStates,
-                        *rule.inputs);
+  if (std::optional<UpdateRule> rule = updateRuleOf(op.opcode()))
+    return verifyUpdate(outputs.size(), rowOf(*rule).inputs);
   if (absl::Status status =
-          expectCounts(rule.inputs.value_or(inputs.size()), 1);
+          expectCounts(rule->inputs.value_or(inputs.size()), 1);
       !status.ok())
     return status;
   if (isInteger(inputs[0].type))

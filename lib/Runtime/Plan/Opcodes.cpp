@@ -6,66 +6,67 @@
 //===----------------------------------------------------------------------===//
 #include "Opcodes.h"
 
+#include <cassert>
+
 namespace bagua::runtime {
 namespace {
 
-size_t constantCount(const fb::Instruction &op) {
-  return op.constants() ? op.constants()->size() : 0;
+// The numbers in the file are those of Support.
+static_assert(int(fb::BiasCorrection::None) == int(BiasCorrection::None) &&
+              int(fb::BiasCorrection::Moments) ==
+                  int(BiasCorrection::Moments) &&
+              int(fb::BiasCorrection::StepSize) ==
+                  int(BiasCorrection::StepSize) &&
+              fb::BiasCorrection::MAX == fb::BiasCorrection::StepSize);
+
+std::vector<float> constantsOf(const fb::Instruction &op) {
+  if (!op.constants())
+    return {};
+  return {op.constants()->begin(), op.constants()->end()};
 }
 
 std::string refuseLinear(const fb::Instruction &op) {
-  return constantCount(op) == op.inputs()->size()
+  return constantsOf(op).size() == op.inputs()->size()
              ? ""
              : "expected a coefficient for each floating-point input";
 }
 
-std::string refuseSgd(const fb::Instruction &op) {
-  size_t count = constantCount(op);
-  bool isGood = op.outputs()->size() == 2
-                    ? count == 1
-                    : count == 0 || (count == 1 && op.constants()->Get(0) == 0);
-  return isGood ? "" : "expected a momentum with two states, and only there";
-}
-
-std::string refuseAdam(const fb::Instruction &op) {
-  return constantCount(op) == 4 ? "" : "expected beta1, beta2, eps and decay";
-}
-
-std::string refuseAdamApply(const fb::Instruction &op) {
-  bool corrects = op.bias_correction() != fb::BiasCorrection::None;
-  return constantCount(op) == (corrects ? 3 : 1)
-             ? ""
-             : "expected eps, and for a bias correction both betas";
+std::string refuseUpdate(const fb::Instruction &op) {
+  return checkUpdate(bagua::rowOf(*updateRuleOf(op.opcode())),
+                     op.outputs()->size(), constantsOf(op),
+                     static_cast<BiasCorrection>(op.bias_correction()));
 }
 
 struct Row {
   InstructionKind kind;
-  ArithmeticRule rule = {};
   std::optional<Collective> collective = std::nullopt;
-  std::optional<PromisedUpdate> promised = std::nullopt;
+  ArithmeticRule rule = {};
+  std::optional<UpdateRule> update = std::nullopt;
 };
+
+constexpr ArithmeticRule kUpdateRule = {std::nullopt, refuseUpdate};
 
 Row rowOf(fb::Opcode opcode) {
   using Kind = InstructionKind;
   switch (opcode) {
   case fb::Opcode::AllReduce:
-    return {Kind::Collective, {}, Collective::AllReduce};
+    return {Kind::Collective, Collective::AllReduce};
   case fb::Opcode::ReduceScatter:
-    return {Kind::Collective, {}, Collective::ReduceScatter};
+    return {Kind::Collective, Collective::ReduceScatter};
   case fb::Opcode::AllGather:
-    return {Kind::Collective, {}, Collective::AllGather};
+    return {Kind::Collective, Collective::AllGather};
   case fb::Opcode::Reduce:
-    return {Kind::Collective, {}, Collective::Reduce};
+    return {Kind::Collective, Collective::Reduce};
   case fb::Opcode::Broadcast:
-    return {Kind::Collective, {}, Collective::Broadcast};
+    return {Kind::Collective, Collective::Broadcast};
   case fb::Opcode::AllToAll:
-    return {Kind::Collective, {}, Collective::AllToAll};
+    return {Kind::Collective, Collective::AllToAll};
   case fb::Opcode::Exchange: // or in pairs, as the pattern says
-    return {Kind::Collective, {}, Collective::ExchangeRing};
+    return {Kind::Collective, Collective::ExchangeRing};
   case fb::Opcode::Push:
-    return {Kind::Collective, {}, Collective::Push};
+    return {Kind::Collective, Collective::Push};
   case fb::Opcode::Pull:
-    return {Kind::Collective, {}, Collective::Pull};
+    return {Kind::Collective, Collective::Pull};
   case fb::Opcode::Concat:
     return {Kind::Concat};
   case fb::Opcode::Split:
@@ -75,21 +76,17 @@ Row rowOf(fb::Opcode opcode) {
   case fb::Opcode::Cast:
     return {Kind::Cast};
   case fb::Opcode::Linear:
-    return {Kind::Arithmetic, {0, 0, std::nullopt, refuseLinear}};
+    return {Kind::Arithmetic, {}, {std::nullopt, refuseLinear}};
   case fb::Opcode::Sgd:
-    return {
-        Kind::Update, {1, 2, 1, refuseSgd}, std::nullopt, PromisedUpdate::Sgd};
+    return {Kind::Update, {}, kUpdateRule, UpdateRule::Sgd};
   case fb::Opcode::Adam:
-    return {Kind::Update,
-            {3, 3, 1, refuseAdam},
-            std::nullopt,
-            PromisedUpdate::Adam};
+    return {Kind::Update, {}, kUpdateRule, UpdateRule::Adam};
   case fb::Opcode::AdamApply:
-    return {Kind::Update, {1, 1, 2, refuseAdamApply}};
+    return {Kind::Update, {}, kUpdateRule, UpdateRule::AdamApply};
   case fb::Opcode::After:
     return {Kind::After};
   case fb::Opcode::Permute:
-    return {Kind::Collective, {}, Collective::Permute};
+    return {Kind::Collective, Collective::Permute};
   case fb::Opcode::Encode:
     return {Kind::Encode};
   case fb::Opcode::Decode:
@@ -102,13 +99,21 @@ Row rowOf(fb::Opcode opcode) {
 
 InstructionKind kindOf(fb::Opcode opcode) { return rowOf(opcode).kind; }
 
+std::optional<UpdateRule> updateRuleOf(fb::Opcode opcode) {
+  return rowOf(opcode).update;
+}
+
+fb::Opcode opcodeOf(UpdateRule rule) {
+  for (fb::Opcode opcode : fb::EnumValuesOpcode())
+    if (updateRuleOf(opcode) == rule)
+      return opcode;
+  assert(false && "expected an opcode for every rule");
+  return fb::Opcode::Sgd;
+}
+
 std::optional<ArithmeticRule> arithmeticRuleOf(fb::Opcode opcode) {
   Row row = rowOf(opcode);
   return row.rule.refusal ? std::optional(row.rule) : std::nullopt;
-}
-
-std::optional<PromisedUpdate> promisedUpdateOf(fb::Opcode opcode) {
-  return rowOf(opcode).promised;
 }
 
 std::optional<Collective> collectiveOf(const fb::Instruction &instruction) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one list of opcodes that loader, printers, executor and checks go by: the
-// kind of each, which collective it is, and what arithmetic asks of its
-// operands and constants.
+// kind of each, which collective it is, which optimizer's update, and what
+// arithmetic asks of its operands and constants.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_PLAN_OPCODES_H
@@ -11,6 +11,7 @@
 
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/Collective.h"
+#include "bagua/Support/UpdateRules.h"
 
 #include <cstddef>
 #include <optional>
@@ -58,27 +59,24 @@ bool joins(fb::RelationKind relation);
 /// along a dimension, rather than between a tensor and its parts.
 bool isInPieces(const fb::Instruction &instruction);
 
-/// What Arithmetic and Update have besides the rule of their kind: all inputs
-/// and outputs are of one floating-point type, count and layout.
+/// Of Update: its row in Support. Nothing for other opcodes.
+std::optional<UpdateRule> updateRuleOf(fb::Opcode opcode);
+
+/// The opcode of an optimizer's update.
+fb::Opcode opcodeOf(UpdateRule rule);
+
+/// What arithmetic has besides the rule of its kind: all inputs and outputs are
+/// of one floating-point type, count and layout.
 struct ArithmeticRule {
-  /// Of Update: that many inputs come first, and as many outputs; the smaller
-  /// number unless there are as many outputs as the larger. Else 0 and 0.
-  size_t minStates = 0, maxStates = 0;
-  /// Further inputs, besides a rate; nothing: any number but 0.
+  /// Nothing: any number but 0. Those of updates are in their rows.
   std::optional<size_t> inputs;
-  /// What is wrong with the constants; empty if nothing.
+  /// What is wrong with the constants, if there are inputs and outputs; empty
+  /// if nothing.
   std::string (*refusal)(const fb::Instruction &instruction) = nullptr;
 };
 
-/// Nothing for other kinds.
+/// Nothing for opcodes that do not compute with constants.
 std::optional<ArithmeticRule> arithmeticRuleOf(fb::Opcode opcode);
-
-/// The updates of which a contract may speak, for a check repeats their
-/// arithmetic.
-enum class PromisedUpdate { Sgd, Adam };
-
-/// Nothing for other opcodes.
-std::optional<PromisedUpdate> promisedUpdateOf(fb::Opcode opcode);
 
 } // namespace bagua::runtime
 

@@ -80,8 +80,7 @@ Json tensor(const fb::Tensor &tensor) {
           {"arena", tensor.arena()},
           {"offset", tensor.offset()},
           {"given_by_program", tensor.given_by_program()},
-          {"optional", tensor.optional()},
-          {"users", list(tensor.users())}};
+          {"optional", tensor.optional()}};
 }
 
 Json value(const fb::Value &value) {
@@ -141,16 +140,46 @@ Json relation(const fb::Relation &relation) {
                {"axes", list(relation.axes())},
                {"split_dim", relation.split_dim()},
                {"concat_dim", relation.concat_dim()},
-               {"pairs", list(relation.pairs())}};
+               {"pairs", list(relation.pairs())},
+               {"coefficient", relation.coefficient()}};
   if (relation.update())
     json["update"] = update(*relation.update());
   return json;
 }
 
 Json programOp(const fb::ProgramOp &op) {
-  return {{"name", text(op.name())},   {"phase", fb::EnumNamePhase(op.phase())},
-          {"cost_ns", op.cost_ns()},   {"waits", list(op.waits())},
-          {"gives", list(op.gives())}, {"late", op.late()}};
+  return {{"name", text(op.name())},
+          {"phase", fb::EnumNameComputePhase(op.phase())},
+          {"cost_ns", op.cost_ns()},
+          {"waits", list(op.waits())},
+          {"gives", list(op.gives())},
+          {"late", op.late()}};
+}
+
+Json tensorUse(const fb::TensorUse &use) {
+  return {{"tensor", use.tensor()}, {"instructions", list(use.instructions())}};
+}
+
+Json step(const fb::Step &step) {
+  Json json = {{"name", text(step.name())},
+               {"strategy", text(step.strategy())},
+               {"instructions", listOf(step.instructions(), instruction)},
+               {"uses", listOf(step.uses(), tensorUse)},
+               {"contract", listOf(step.contract(), relation)},
+               {"program", listOf(step.program(), programOp)}};
+  if (const fb::Prediction *prediction = step.prediction())
+    json["prediction"] = {{"step_ns", prediction->step_ns()},
+                          {"exposed_ns", prediction->exposed_ns()},
+                          {"bytes_sent", prediction->bytes_sent()}};
+  return json;
+}
+
+Json phase(const fb::Phase &phase) {
+  return {{"step", phase.step()},
+          {"at", phase.at()},
+          {"until", phase.until()},
+          {"every", phase.every()},
+          {"offset", phase.offset()}};
 }
 
 } // namespace
@@ -162,20 +191,14 @@ std::string planToJson(const Plan &plan) {
                {"fingerprint", absl::StrFormat("%016x", root.fingerprint())},
                {"features", strings(root.features())},
                {"name", text(root.name())},
-               {"strategy", text(root.strategy())},
                {"size_scale", root.size_scale()},
                {"cluster", cluster(*root.cluster())},
                {"streams", strings(root.streams())},
                {"arenas", listOf(root.arenas(), arena)},
                {"tensors", listOf(root.tensors(), tensor)},
                {"values", listOf(root.values(), value)},
-               {"instructions", listOf(root.instructions(), instruction)},
-               {"contract", listOf(root.contract(), relation)},
-               {"program", listOf(root.program(), programOp)}};
-  if (const fb::Prediction *prediction = root.prediction())
-    json["prediction"] = {{"step_ns", prediction->step_ns()},
-                          {"exposed_ns", prediction->exposed_ns()},
-                          {"bytes_sent", prediction->bytes_sent()}};
+               {"steps", listOf(root.steps(), step)},
+               {"phases", listOf(root.phases(), phase)}};
   // Names come from a file: bytes that are not UTF-8 become U+FFFD.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -87,7 +87,10 @@ absl::Status verifyVersion(const std::string &bytes) {
   if (root->version() != kPlanVersion)
     return absl::InvalidArgumentError(absl::StrCat(
         "plan of version ", root->version(), ".", root->minor_version(),
-        ", this runtime reads version ", kPlanVersion));
+        ", this runtime reads version ", kPlanVersion,
+        root->version() < kPlanVersion
+            ? ": bagua-translate --export-plan writes the plan anew"
+            : ""));
   return absl::OkStatus();
 }
 
@@ -136,12 +139,26 @@ absl::StatusOr<std::shared_ptr<const Plan>> Plan::fromBytes(std::string bytes) {
   if (!cluster.ok())
     return absl::InvalidArgumentError(
         absl::StrCat("invalid plan: ", cluster.status().message()));
-  // A short string would move when the Plan is made, and the root with it;
-  // plans are longer, but nothing depends on it.
-  auto plan = std::shared_ptr<Plan>(
-      new Plan(std::move(bytes), nullptr, *std::move(cluster)));
-  plan->plan = fb::GetPlan(plan->bytes.data());
-  return std::shared_ptr<const Plan>(std::move(plan));
+  return std::shared_ptr<const Plan>(
+      new Plan(std::move(bytes), *std::move(cluster)));
+}
+
+// The root lies in the plan's own copy of the bytes.
+Plan::Plan(std::string fileBytes, PlanCluster cluster)
+    : bytes(std::move(fileBytes)), plan(fb::GetPlan(bytes.data())),
+      shape(std::move(cluster)) {
+  for (const fb::Step *step : *plan->steps()) {
+    firsts.push_back(instructionCount());
+    instructions.insert(instructions.end(), step->instructions()->begin(),
+                        step->instructions()->end());
+  }
+}
+
+uint32_t Plan::stepOfInstruction(uint32_t number) const {
+  return static_cast<uint32_t>(
+             std::upper_bound(firsts.begin(), firsts.end(), number) -
+             firsts.begin()) -
+         1;
 }
 
 absl::StatusOr<std::shared_ptr<const Plan>>
@@ -162,10 +179,12 @@ Plan::fromFile(const std::string &path) {
 uint64_t Plan::fingerprint() const { return plan->fingerprint(); }
 
 bool Plan::hasLateUpdates() const {
-  const auto *program = plan->program();
-  return program &&
-         std::any_of(program->begin(), program->end(),
-                     [](const fb::ProgramOp *op) { return op->late(); });
+  auto isLate = [](const fb::Step *step) {
+    return step->program() &&
+           std::any_of(step->program()->begin(), step->program()->end(),
+                       [](const fb::ProgramOp *op) { return op->late(); });
+  };
+  return std::any_of(plan->steps()->begin(), plan->steps()->end(), isLate);
 }
 
 std::string writePlan(fb::PlanT &plan) {

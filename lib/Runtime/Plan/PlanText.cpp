@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Features.h"
 #include "Opcodes.h"
+#include "Phases.h"
 
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
@@ -77,11 +78,16 @@ public:
 
 private:
   void printHeader();
+  void printPrediction(const fb::Step &step);
   void printTensors();
-  void printInstructions();
-  void printContract();
-  void printProgram();
+  void printPhases();
+  void printStep(uint32_t number);
+  void printInstructions(uint32_t step);
+  void printContract(const fb::Step &step);
+  std::string relationToString(const fb::Relation &relation) const;
+  void printProgram(const fb::Step &step);
   void printTotals();
+  std::string usersToString(uint32_t tensor) const;
 
   std::string axesToString(const flatbuffers::Vector<uint32_t> *axes) const;
   std::string layoutToString(
@@ -90,7 +96,7 @@ private:
   std::string tensorNames(const flatbuffers::Vector<uint32_t> *list) const;
   std::string encodingToString(const fb::Value &value) const;
   std::string valueToString(uint32_t value) const;
-  std::string describeWaits(const fb::Instruction &op) const;
+  std::string describeWaits(const fb::Instruction &op, uint32_t first) const;
   bool combines(const fb::Instruction &op) const;
   int64_t maxBytes(const fb::Value &value) const;
 
@@ -168,20 +174,15 @@ std::string PlanPrinter::encodingToString(const fb::Value &value) const {
 
 void PlanPrinter::printHeader() {
   absl::StrAppendFormat(&out, "plan '%s'", nameOf(root.name()));
-  if (root.strategy())
-    absl::StrAppendFormat(&out, ", strategy %s", nameOf(root.strategy()));
+  if (std::string strategies = strategiesOf(root); !strategies.empty())
+    absl::StrAppendFormat(&out, ", strategy %s", strategies);
   absl::StrAppendFormat(&out, ", version %d.%d, fingerprint %016x\n",
                         root.version(), root.minor_version(),
                         root.fingerprint());
   if (root.size_scale() != 1)
     absl::StrAppendFormat(&out, "sizes    scaled by %g\n", root.size_scale());
-  if (const fb::Prediction *prediction = root.prediction())
-    absl::StrAppendFormat(
-        &out,
-        "step     predicted: %.3f ms, %.3f ms of it exposed; %d bytes sent\n",
-        static_cast<double>(prediction->step_ns()) / 1e6,
-        static_cast<double>(prediction->exposed_ns()) / 1e6,
-        prediction->bytes_sent());
+  if (root.steps()->size() == 1)
+    printPrediction(*root.steps()->Get(0));
   std::vector<std::string> axes;
   for (const fb::Axis *axis : *root.cluster()->axes())
     axes.push_back(absl::StrCat(nameOf(axis->name()), "=", axis->size()));
@@ -200,6 +201,26 @@ void PlanPrinter::printHeader() {
                           nameOf(arena->name()), arena->bytes());
 }
 
+void PlanPrinter::printPrediction(const fb::Step &step) {
+  if (const fb::Prediction *prediction = step.prediction())
+    absl::StrAppendFormat(
+        &out,
+        "step     predicted: %.3f ms, %.3f ms of it exposed; %d bytes sent\n",
+        static_cast<double>(prediction->step_ns()) / 1e6,
+        static_cast<double>(prediction->exposed_ns()) / 1e6,
+        prediction->bytes_sent());
+}
+
+/// The numbers of the instructions of all steps that touch a tensor.
+std::string PlanPrinter::usersToString(uint32_t tensor) const {
+  std::vector<uint32_t> users;
+  for (uint32_t i = 0; i < root.steps()->size(); ++i)
+    if (auto *found = usersOf(*root.steps()->Get(i), tensor))
+      for (uint32_t user : *found)
+        users.push_back(plan.firstInstructionOf(i) + user);
+  return absl::StrJoin(users, " ");
+}
+
 void PlanPrinter::printTensors() {
   TextTable table;
   table.add({"#", "name", "role", "type", "shape", "place", "given", "users"});
@@ -208,9 +229,6 @@ void PlanPrinter::printTensors() {
     std::vector<int64_t> shape;
     if (tensor.shape())
       shape.assign(tensor.shape()->begin(), tensor.shape()->end());
-    std::vector<uint32_t> users;
-    if (tensor.users())
-      users.assign(tensor.users()->begin(), tensor.users()->end());
     std::string place =
         tensor.arena() < 0
             ? "bound"
@@ -224,20 +242,25 @@ void PlanPrinter::printTensors() {
                typeName(tensor.type()),
                absl::StrCat("[", absl::StrJoin(shape, "x"), "]",
                             layoutToString(tensor.layout())),
-               place, given, absl::StrJoin(users, " ")});
+               place, given, usersToString(i)});
   }
   absl::StrAppend(&out, "\ntensors\n");
   table.print(out);
 }
 
-std::string PlanPrinter::describeWaits(const fb::Instruction &op) const {
+/// `first` is the number of the step's first instruction.
+std::string PlanPrinter::describeWaits(const fb::Instruction &op,
+                                       uint32_t first) const {
   std::vector<std::string> waits;
   if (op.ready() && op.ready()->size() > 0)
     waits.push_back(absl::StrCat("ready ", tensorNames(op.ready())));
   auto numbers = [&](const flatbuffers::Vector<uint32_t> *list,
                      const char *what) {
-    if (list && list->size() > 0)
-      waits.push_back(absl::StrCat(what, " ", absl::StrJoin(*list, " ")));
+    if (!list || list->size() == 0)
+      return;
+    waits.push_back(what);
+    for (uint32_t number : *list)
+      absl::StrAppend(&waits.back(), " ", first + number);
   };
   numbers(op.after(), "after");
   numbers(op.after_previous(), "after previous step's");
@@ -254,11 +277,13 @@ bool PlanPrinter::combines(const fb::Instruction &op) const {
   return collective && isReduction(*collective);
 }
 
-void PlanPrinter::printInstructions() {
+void PlanPrinter::printInstructions(uint32_t step) {
+  const auto &instructions = *root.steps()->Get(step)->instructions();
+  const uint32_t first = plan.firstInstructionOf(step);
   TextTable table;
   table.add({"#", "stream", "op", "bytes", "group", "values", "waits", "name"});
-  for (uint32_t i = 0; i < root.instructions()->size(); ++i) {
-    const fb::Instruction &op = *root.instructions()->Get(i);
+  for (uint32_t i = 0; i < instructions.size(); ++i) {
+    const fb::Instruction &op = *instructions.Get(i);
     std::string name = snakeCase(fb::EnumNameOpcode(op.opcode()));
     if (combines(op))
       absl::StrAppend(&name, " ",
@@ -275,61 +300,68 @@ void PlanPrinter::printInstructions() {
         outputs.push_back(valueToString(value));
     std::string group =
         op.axes() && op.axes()->size() > 0 ? axesToString(op.axes()) : "";
-    table.add({absl::StrCat(i),
+    table.add({absl::StrCat(first + i),
                std::string(nameOf(root.streams()->Get(op.stream()))), name,
                absl::StrCat(bytes), group,
                absl::StrCat(absl::StrJoin(inputs, ", "), " -> ",
                             absl::StrJoin(outputs, ", ")),
-               describeWaits(op), std::string(nameOf(op.name()))});
+               describeWaits(op, first), std::string(nameOf(op.name()))});
   }
   absl::StrAppend(&out, "\ninstructions\n");
   table.print(out);
 }
 
-void PlanPrinter::printContract() {
-  absl::StrAppend(&out, "\ncontract\n");
-  for (const fb::Relation *relation : *root.contract()) {
-    absl::string_view of = nameOf(root.tensors()->Get(relation->of())->name());
-    std::string what = absl::StrCat(
-        view(reduceKindName(static_cast<ReduceKind>(relation->reduce()))),
-        " of '", of, "'");
-    switch (relation->relation()) {
-    case fb::RelationKind::Reduced:
-    case fb::RelationKind::Updated:
-      break;
-    case fb::RelationKind::AllToAll:
-      what =
-          absl::StrCat("all_to_all of '", of, "' split ", relation->split_dim(),
-                       " concat ", relation->concat_dim());
-      break;
-    case fb::RelationKind::Scattered:
-      absl::StrAppend(&what, " split ", relation->split_dim());
-      break;
-    case fb::RelationKind::Gathered:
-      what = absl::StrCat("all_gather of '", of, "' concat ",
-                          relation->concat_dim());
-      break;
-    case fb::RelationKind::Permuted:
-      what = absl::StrCat("permute of '", of, "'");
-      break;
-    }
-    if (const fb::Update *update = relation->update())
-      what = absl::StrCat(snakeCase(fb::EnumNameOpcode(update->opcode())), " (",
-                          tensorNames(update->states()), ") by ", what);
-    absl::StrAppendFormat(
-        &out, "  '%s' = %s over %s\n",
-        nameOf(root.tensors()->Get(relation->tensor())->name()), what,
-        axesToString(relation->axes()));
+std::string PlanPrinter::relationToString(const fb::Relation &relation) const {
+  absl::string_view of = nameOf(root.tensors()->Get(relation.of())->name());
+  std::string what = absl::StrCat(
+      view(reduceKindName(static_cast<ReduceKind>(relation.reduce()))), " of '",
+      of, "'");
+  switch (relation.relation()) {
+  case fb::RelationKind::Reduced:
+  case fb::RelationKind::Updated:
+    break;
+  case fb::RelationKind::AllToAll:
+    what = absl::StrCat("all_to_all of '", of, "' split ", relation.split_dim(),
+                        " concat ", relation.concat_dim());
+    break;
+  case fb::RelationKind::Scattered:
+    absl::StrAppend(&what, " split ", relation.split_dim());
+    break;
+  case fb::RelationKind::Gathered:
+    what =
+        absl::StrCat("all_gather of '", of, "' concat ", relation.concat_dim());
+    break;
+  case fb::RelationKind::Permuted:
+    what = absl::StrCat("permute of '", of, "'");
+    break;
+  case fb::RelationKind::Scaled:
+    return absl::StrCat(relation.coefficient(), " * '", of, "'");
+  case fb::RelationKind::Broadcast:
+    what = absl::StrCat("broadcast of '", of, "'");
+    break;
   }
+  if (const fb::Update *update = relation.update())
+    what = absl::StrCat(snakeCase(fb::EnumNameOpcode(update->opcode())), " (",
+                        tensorNames(update->states()), ") by ", what);
+  return absl::StrCat(what, " over ", axesToString(relation.axes()));
 }
 
-void PlanPrinter::printProgram() {
-  if (!root.program() || root.program()->size() == 0)
+void PlanPrinter::printContract(const fb::Step &step) {
+  absl::StrAppend(&out, "\ncontract\n");
+  for (const fb::Relation *relation : *step.contract())
+    absl::StrAppendFormat(
+        &out, "  '%s' = %s\n",
+        nameOf(root.tensors()->Get(relation->tensor())->name()),
+        relationToString(*relation));
+}
+
+void PlanPrinter::printProgram(const fb::Step &step) {
+  if (!step.program() || step.program()->size() == 0)
     return;
   TextTable table;
   table.add({"phase", "ns", "op", "waits", "gives"});
-  for (const fb::ProgramOp *op : *root.program())
-    table.add({snakeCase(fb::EnumNamePhase(op->phase())) +
+  for (const fb::ProgramOp *op : *step.program())
+    table.add({snakeCase(fb::EnumNameComputePhase(op->phase())) +
                    (op->late() ? " late" : ""),
                absl::StrCat(op->cost_ns()),
                absl::StrCat("'", nameOf(op->name()), "'"),
@@ -352,30 +384,54 @@ void PlanPrinter::printTotals() {
         maxLocalCount(count, readLayout(tensor->layout()), plan.cluster()) *
         dataTypeBytes(static_cast<DataType>(tensor->type()));
   }
-  for (const fb::Instruction *op : *root.instructions()) {
-    cost += op->cost_ns();
-    if (!op->axes() || op->axes()->size() == 0)
+  for (uint32_t i = 0; i < plan.instructionCount(); ++i) {
+    const fb::Instruction &op = plan.instruction(i);
+    cost += op.cost_ns();
+    if (!op.axes() || op.axes()->size() == 0)
       continue;
     ++collectives;
-    for (uint32_t value : *op->inputs())
+    for (uint32_t value : *op.inputs())
       bytes += maxBytes(*root.values()->Get(value));
   }
   absl::StrAppendFormat(&out,
                         "\ntotals   %d tensors given (%d bytes), %d "
                         "instructions, %d collectives of %d bytes",
-                        given, givenBytes, root.instructions()->size(),
-                        collectives, bytes);
+                        given, givenBytes, plan.instructionCount(), collectives,
+                        bytes);
   if (cost > 0)
     absl::StrAppendFormat(&out, ", predicted %d ns", cost);
   absl::StrAppend(&out, "\n");
 }
 
+void PlanPrinter::printPhases() {
+  absl::StrAppend(&out, "\nphases\n");
+  TextTable table;
+  for (const fb::Phase *phase : *root.phases())
+    table.add({absl::StrCat(
+                   "'", nameOf(root.steps()->Get(phase->step())->name()), "'"),
+               describePhase(*phase)});
+  table.print(out);
+}
+
+/// The only step has no header: the plan has its name.
+void PlanPrinter::printStep(uint32_t number) {
+  const fb::Step &step = *root.steps()->Get(number);
+  if (root.steps()->size() > 1) {
+    absl::StrAppendFormat(&out, "\nstep '%s'\n", nameOf(step.name()));
+    printPrediction(step);
+  }
+  printInstructions(number);
+  printContract(step);
+  printProgram(step);
+}
+
 std::string PlanPrinter::print() {
   printHeader();
   printTensors();
-  printInstructions();
-  printContract();
-  printProgram();
+  if (root.steps()->size() > 1)
+    printPhases();
+  for (uint32_t i = 0; i < root.steps()->size(); ++i)
+    printStep(i);
   printTotals();
   return std::move(out);
 }

@@ -1,18 +1,16 @@
 //===- PlanVerifier.cpp - Whether a plan's fields mean something ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Everything that does not depend on an opcode: cluster, arenas, tensors,
-// values, order, contract and program. Sizes are checked for the rank that
-// stores most, which is the one at coordinate 0 of all axes.
+// What all steps have in common: cluster, arenas, tensors and values; and the
+// table of phases. Sizes are checked for the rank that stores most, which is
+// the one at coordinate 0 of all axes.
 //
 //===----------------------------------------------------------------------===//
 #include "PlanVerifier.h"
 
-#include "Opcodes.h"
-#include "Roles.h"
+#include "FieldChecks.h"
 
 #include "bagua/Support/DataType.h"
-#include "bagua/Support/ReduceKind.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -21,49 +19,7 @@
 #include <set>
 
 namespace bagua::runtime {
-namespace {
-
 using absl::StrCat;
-
-absl::Status invalid(const std::string &message) {
-  return absl::InvalidArgumentError(message);
-}
-
-absl::Status prefixed(const std::string &prefix, const absl::Status &status) {
-  if (status.ok())
-    return status;
-  return invalid(StrCat(prefix, ": ", status.message()));
-}
-
-absl::string_view nameOf(const flatbuffers::String *name) {
-  return {name->data(), name->size()};
-}
-
-template <typename Vector> size_t lengthOf(const Vector *list) {
-  return list ? list->size() : 0;
-}
-
-/// Non-empty, of sensible length, and new in `known`.
-absl::Status verifyName(const flatbuffers::String *name,
-                        std::set<absl::string_view> &known) {
-  if (name->size() == 0 || name->size() > kMaxNameLength)
-    return invalid(StrCat("expected a name of 1 to ", kMaxNameLength,
-                          " bytes, found ", name->size()));
-  if (!known.insert(nameOf(name)).second)
-    return invalid(StrCat("the name '", nameOf(name), "' is used twice"));
-  return absl::OkStatus();
-}
-
-template <typename Enum>
-absl::Status verifyEnum(Enum value, Enum last, const char *what) {
-  if (value <= last)
-    return absl::OkStatus();
-  return invalid(StrCat("expected a ", what, " of at most ",
-                        static_cast<int>(last), ", found ",
-                        static_cast<int>(value)));
-}
-
-} // namespace
 
 /// FlatBuffers looks at the alignment of a vector's length alone, and does not
 /// align one without elements.
@@ -440,86 +396,66 @@ PlanVerifier::verifyValue(const fb::Value &value) {
   return info;
 }
 
-absl::Status PlanVerifier::verifyOrder(const fb::Instruction &instruction,
-                                       uint32_t number) {
-  absl::Status status = verifyIndices(instruction.ready(),
-                                      plan.tensors()->size(), "ready tensors");
-  if (status.ok())
-    status = verifyIndices(instruction.after(), number,
-                           "'after' to name earlier instructions,");
-  if (status.ok())
-    status =
-        verifyIndices(instruction.after_previous(), plan.instructions()->size(),
-                      "'after_previous' to name instructions");
-  if (!status.ok())
-    return status;
-  if (instruction.ready())
-    for (uint32_t tensor : *instruction.ready())
-      if (!plan.tensors()->Get(tensor)->given_by_program())
-        return invalid(StrCat("waits for tensor '",
-                              nameOf(plan.tensors()->Get(tensor)->name()),
-                              "', which the program doesn't give"));
-  if (instruction.after())
-    for (uint32_t other : *instruction.after())
-      if (plan.instructions()->Get(other)->stream() == instruction.stream())
-        return invalid(
-            StrCat("'after' names instruction ", other, " of the same stream"));
-  return verifyCost(instruction.cost_ns(), instructionNs);
-}
-
-absl::Status PlanVerifier::verifyInstructions() {
-  if (plan.instructions()->size() > kMaxInstructions)
-    return invalid(StrCat("expected at most ", kMaxInstructions,
-                          " instructions, found ",
-                          plan.instructions()->size()));
-  for (uint32_t i = 0; i < plan.instructions()->size(); ++i) {
-    const fb::Instruction &instruction = *plan.instructions()->Get(i);
-    absl::Status status = absl::OkStatus();
-    if (instruction.name()->size() > kMaxNameLength)
-      status = invalid("the name is too long");
-    if (status.ok() && instruction.stream() >= plan.streams()->size())
-      status =
-          invalid(StrCat("expected a stream below ", plan.streams()->size(),
-                         ", found ", instruction.stream()));
-    if (status.ok())
-      status = verifyOrder(instruction, i);
-    if (status.ok())
-      status = verifyInstruction(*this, instruction);
+/// Checks that rows of `at` come first, that the last row matches always, and
+/// that no row before it does.
+absl::Status PlanVerifier::verifyPhases() {
+  const size_t count = plan.phases()->size();
+  bool isBehindAt = false;
+  for (size_t i = 0; i < count; ++i) {
+    const fb::Phase &phase = *plan.phases()->Get(i);
+    absl::Status status;
+    const bool isAt = phase.at() != -1, isUntil = phase.until() != -1,
+               isEvery = phase.every() != 0;
+    if (phase.step() >= plan.steps()->size())
+      status = invalid(StrCat("expected a step below ", plan.steps()->size(),
+                              ", found ", phase.step()));
+    else if (isAt + isUntil + isEvery > 1)
+      status = invalid("expected at most one of at, until and every");
+    else if (phase.at() < -1 || phase.until() == 0 || phase.until() < -1 ||
+             phase.every() < 0 || phase.offset() < 0 ||
+             phase.offset() >= std::max<int64_t>(phase.every(), 1))
+      status = invalid(StrCat("expected numbers of iterations, found at ",
+                              phase.at(), ", until ", phase.until(), ", every ",
+                              phase.every(), " offset ", phase.offset()));
+    else if (isAt && isBehindAt)
+      status = invalid("expected rows of 'at' before all others");
+    else if (!isAt && (isUntil || isEvery) == (i + 1 == count))
+      status = invalid(i + 1 == count
+                           ? "expected a last row that matches always"
+                           : "matches always, so no row behind it ever runs");
     if (!status.ok())
-      return prefixed(StrCat("instruction ", i, " '",
-                             nameOf(instruction.name()).substr(0, 200), "'"),
-                      status);
+      return prefixed(StrCat("phase ", i), status);
+    isBehindAt |= !isAt;
   }
-  return absl::OkStatus();
+  return isBehindAt ? absl::OkStatus()
+                    : invalid("expected a last row of phases that matches "
+                              "always, found none");
 }
 
-/// `users` are instructions, and all that name the tensor are among them.
-absl::Status PlanVerifier::verifyUsers() {
-  std::vector<std::pair<uint32_t, uint32_t>> listed;
-  for (uint32_t i = 0; i < plan.tensors()->size(); ++i) {
-    const fb::Tensor &tensor = *plan.tensors()->Get(i);
-    if (absl::Status status =
-            verifyIndices(tensor.users(), plan.instructions()->size(), "users");
-        !status.ok())
-      return prefixed(StrCat("tensor '", nameOf(tensor.name()), "'"), status);
-    if (tensor.users())
-      for (uint32_t user : *tensor.users())
-        listed.push_back({i, user});
-  }
-  std::sort(listed.begin(), listed.end());
-  for (uint32_t i = 0; i < plan.instructions()->size(); ++i) {
-    const fb::Instruction &instruction = *plan.instructions()->Get(i);
-    for (auto *list : {instruction.inputs(), instruction.outputs()})
-      for (size_t j = 0; j < lengthOf(list); ++j) {
-        int tensor = plan.values()->Get(list->Get(j))->tensor();
-        if (tensor >= 0 &&
-            !std::binary_search(listed.begin(), listed.end(),
-                                std::pair<uint32_t, uint32_t>(tensor, i)))
-          return invalid(StrCat("tensor '",
-                                nameOf(plan.tensors()->Get(tensor)->name()),
-                                "': expected instruction ", i,
-                                ", which touches it, among users"));
+/// Checks each step, and that the program takes no part in a step of an `at`
+/// row.
+absl::Status PlanVerifier::verifySteps() {
+  std::set<absl::string_view> names;
+  size_t instructions = 0;
+  for (uint32_t i = 0; i < plan.steps()->size(); ++i) {
+    const fb::Step &step = *plan.steps()->Get(i);
+    if (absl::Status status = verifyName(step.name(), names); !status.ok())
+      return prefixed(StrCat("step ", i), status);
+    instructions += step.instructions()->size();
+    if (instructions > kMaxInstructions)
+      return invalid(StrCat("expected at most ", kMaxInstructions,
+                            " instructions, found more"));
+    bool isNamed = false, isBefore = false;
+    for (const fb::Phase *phase : *plan.phases())
+      if (phase->step() == i) {
+        isNamed = true;
+        isBefore |= phase->at() >= 0;
       }
+<<<<<<< HEAD
+    absl::Status status =
+        isNamed ? verifyStep(*this, plan, step, isBefore)
+                : invalid("expected a row of phases that runs it, found none");
+=======
   }
   return absl::OkStatus();
 }
@@ -538,23 +474,11 @@ absl::Status PlanVerifier::promise(uint32_t tensor) {
 /// A gradient of another floating-point type is cast.
 absl::Status PlanVerifier::verifyUpdated(const fb::Relation &relation) {
   const fb::Update *update = relation.update();
-  std::optional<PromisedUpdate> rule =
-      update ? promisedUpdateOf(update->opcode()) : std::nullopt;
-  if (!rule)
-    return invalid("expected an update by Sgd or Adam");
-  size_t states = 0, constants = lengthOf(update->constants());
-  switch (*rule) {
-  case PromisedUpdate::Sgd:
-    if (constants > 1)
-      return invalid("expected a momentum or none of Sgd");
-    states = 1 + constants;
-    break;
-  case PromisedUpdate::Adam:
-    if (constants != 4)
-      return invalid("expected beta1, beta2, eps and decay of Adam");
-    states = 3;
-    break;
-  }
+  std::optional<UpdateRule> rule =
+      update ? updateRuleOf(update->opcode()) : std::nullopt;
+  if (!rule || !rowOf(*rule).isPromised)
+    return invalid(StrCat("expected an update by ",
+                          joinWords(promisedUpdates(), ", ", " or ")));
   absl::Status status =
       verifyIndices(update->states(), tensorInfos.size(), "tensors");
   if (status.ok())
@@ -562,10 +486,16 @@ absl::Status PlanVerifier::verifyUpdated(const fb::Relation &relation) {
                         "bias correction");
   if (!status.ok())
     return status;
-  if (lengthOf(update->states()) != states ||
-      update->states()->Get(0) != relation.tensor())
-    return invalid(
-        StrCat("expected ", states, " states, the first of them the tensor"));
+  std::vector<float> constants;
+  if (update->constants())
+    constants.assign(update->constants()->begin(), update->constants()->end());
+  std::string wrong =
+      checkUpdate(rowOf(*rule), lengthOf(update->states()), constants,
+                  static_cast<BiasCorrection>(update->bias_correction()));
+  if (!wrong.empty())
+    return invalid(wrong);
+  if (update->states()->Get(0) != relation.tensor())
+    return invalid("expected states of which the first is the tensor");
   auto isFloat = [](const VerifiedValue &value) {
     return value.type <= fb::DataType::Float64;
   };
@@ -699,68 +629,11 @@ absl::Status PlanVerifier::verifyProgram() {
       if (!plan.tensors()->Get(op.gives()->Get(j))->given_by_program())
         status = invalid(StrCat("gives tensor ", op.gives()->Get(j),
                                 ", which is not given by the program"));
+>>>>>>> 94cc59a186c4709f55dc1a1d0d1b164b1c130fd3
     if (!status.ok())
-      return prefixed(StrCat("program op ", i), status);
-  }
-  return absl::OkStatus();
-}
-
-/// The program waits for what it takes back until all of the tensor's users are
-/// done. None of these may wait for what it gives only then, be it by way of
-/// others: the run would hang.
-absl::Status PlanVerifier::verifyWaits() {
-  constexpr int64_t kNever = -1;
-  // By tensor, instruction and stream: the last of the program's ops whose gift
-  // it is, waits for, or has waited for.
-  std::vector<int64_t> givenBy(plan.tensors()->size(), kNever);
-  std::vector<int64_t> awaits(plan.instructions()->size(), kNever);
-  std::vector<int64_t> hasAwaited(plan.streams()->size(), kNever);
-  for (size_t i = 0; i < lengthOf(plan.program()); ++i)
-    for (size_t j = 0; j < lengthOf(plan.program()->Get(i)->gives()); ++j)
-      givenBy[plan.program()->Get(i)->gives()->Get(j)] =
-          static_cast<int64_t>(i);
-  for (size_t i = 0; i < awaits.size(); ++i) {
-    const fb::Instruction &instruction = *plan.instructions()->Get(i);
-    int64_t &last = hasAwaited[instruction.stream()];
-    for (size_t j = 0; j < lengthOf(instruction.ready()); ++j)
-      last = std::max(last, givenBy[instruction.ready()->Get(j)]);
-    for (size_t j = 0; j < lengthOf(instruction.after()); ++j)
-      last = std::max(last, awaits[instruction.after()->Get(j)]);
-    awaits[i] = last;
-  }
-  std::vector<std::pair<int64_t, uint32_t>> latestUser;
-  for (const fb::Tensor *tensor : *plan.tensors()) {
-    auto &latest = latestUser.emplace_back(kNever, 0);
-    for (size_t j = 0; j < lengthOf(tensor->users()); ++j)
-      latest = std::max(
-          latest, {awaits[tensor->users()->Get(j)], tensor->users()->Get(j)});
-  }
-  for (size_t i = 0; i < lengthOf(plan.program()); ++i) {
-    const fb::ProgramOp &op = *plan.program()->Get(i);
-    auto now = static_cast<int64_t>(i);
-    for (size_t j = 0; j < lengthOf(op.waits()); ++j) {
-      uint32_t number = op.waits()->Get(j);
-      if (op.late() && givenBy[number] != kNever && givenBy[number] < now)
-        return invalid(StrCat("program op ", i,
-                              " is late and takes back tensor '",
-                              nameOf(plan.tensors()->Get(number)->name()),
-                              "' of the step before, which op ",
-                              givenBy[number], " has given anew"));
-      if (op.late())
-        continue;
-      const fb::Tensor &tensor = *plan.tensors()->Get(number);
-      // Else it waits for the step before.
-      bool isOfThisStep =
-          tensor.given_by_program()
-              ? givenBy[number] != kNever && givenBy[number] < now
-              : !isState(tensor.role());
-      auto [awaited, user] = latestUser[number];
-      if (isOfThisStep && awaited >= now)
-        return invalid(StrCat("program op ", i, " takes back tensor '",
-                              nameOf(tensor.name()), "', which instruction ",
-                              user, " uses only when the program has run op ",
-                              awaited));
-    }
+      return plan.steps()->size() == 1
+                 ? status
+                 : prefixed(StrCat("step '", nameOf(step.name()), "'"), status);
   }
   return absl::OkStatus();
 }
@@ -769,20 +642,11 @@ absl::Status PlanVerifier::verify() {
   if (absl::Status status = verifyCluster(); !status.ok())
     return status;
   internLayout({}); // number 0
-  if (plan.name()->size() > kMaxNameLength ||
-      (plan.strategy() && plan.strategy()->size() > kMaxNameLength))
+  if (plan.name()->size() > kMaxNameLength)
     return invalid("the plan's name is too long");
   if (!std::isfinite(plan.size_scale()) || plan.size_scale() <= 0)
     return invalid(
         StrCat("expected a positive size_scale, found ", plan.size_scale()));
-  if (const fb::Prediction *prediction = plan.prediction())
-    for (auto [name, value] :
-         {std::pair("step_ns", prediction->step_ns()),
-          std::pair("exposed_ns", prediction->exposed_ns()),
-          std::pair("bytes_sent", prediction->bytes_sent())})
-      if (value < 0)
-        return invalid(StrCat("prediction: expected ", name,
-                              " to be at least 0, found ", value));
   absl::Status status = verifyStorage();
   if (status.ok())
     status = verifyTensors();
@@ -794,16 +658,8 @@ absl::Status PlanVerifier::verify() {
       return prefixed(StrCat("value ", i), info.status());
     valueInfos.push_back(*info);
   }
-  status = verifyInstructions();
-  if (status.ok())
-    status = verifyUsers();
-  if (!status.ok())
-    return status;
-  for (size_t i = 0; i < plan.contract()->size(); ++i)
-    if (status = verifyRelation(*plan.contract()->Get(i)); !status.ok())
-      return prefixed(StrCat("contract ", i), status);
-  status = verifyProgram();
-  return status.ok() ? verifyWaits() : status;
+  status = verifyPhases();
+  return status.ok() ? verifySteps() : status;
 }
 
 absl::StatusOr<PlanCluster> verifyPlan(const fb::Plan &plan, size_t fileBytes) {

@@ -89,6 +89,7 @@ public:
   /// The number of a layout; a new one if it is new.
   int internLayout(const Layout &layout);
   const std::vector<VerifiedValue> &values() const { return valueInfos; }
+  const std::vector<VerifiedValue> &tensors() const { return tensorInfos; }
 
   /// `axes` in range, ascending. Null is the empty list.
   absl::Status verifyAxes(const flatbuffers::Vector<uint32_t> *axes);
@@ -112,18 +113,8 @@ private:
   absl::StatusOr<VerifiedValue> verifyTensor(const fb::Tensor &tensor);
   absl::StatusOr<VerifiedValue> verifyValue(const fb::Value &value);
   absl::Status verifyTensors();
-  absl::Status verifyInstructions();
-  absl::Status verifyOrder(const fb::Instruction &instruction, uint32_t number);
-  absl::Status verifyUsers();
-  absl::Status verifyRelation(const fb::Relation &relation);
-  absl::Status verifyUpdated(const fb::Relation &relation);
-  absl::Status verifyReshaped(const fb::Relation &relation);
-  /// A tensor is promised once.
-  absl::Status promise(uint32_t tensor);
-  absl::Status verifyProgram();
-  /// Of one instruction or program op, beside `spent`, which it adds to.
-  absl::Status verifyCost(int64_t ns, int64_t &spent);
-  absl::Status verifyWaits();
+  absl::Status verifyPhases();
+  absl::Status verifySteps();
   absl::Status measure(fb::DataType type, int64_t count, int layout,
                        VerifiedValue &info);
   absl::Status verifyEncoding(const fb::Value &value, VerifiedValue &info);
@@ -138,10 +129,7 @@ private:
   /// The first is of elements as they are.
   std::vector<EncodedForm> forms = {EncodedForm()};
   std::vector<VerifiedValue> tensorInfos;
-  std::vector<bool> isPromised;
   std::vector<VerifiedValue> valueInfos;
-  int64_t instructionNs = 0;
-  int64_t programNs = 0;
 };
 
 /// Integers, of which a mean is not defined.
@@ -159,6 +147,15 @@ countElements(const flatbuffers::Vector<int64_t> *shape);
 /// InstructionVerifier.cpp.
 absl::Status verifyInstruction(PlanVerifier &verifier,
                                const fb::Instruction &instruction);
+
+/// Everything of one step; in StepVerifier.cpp. `runsBeforeIteration` says that
+/// a row of `at` runs it.
+absl::Status verifyStep(PlanVerifier &verifier, const fb::Plan &plan,
+                        const fb::Step &step, bool runsBeforeIteration);
+
+/// Of a step whose other fields are verified; in ContractVerifier.cpp.
+absl::Status verifyContract(PlanVerifier &verifier, const fb::Plan &plan,
+                            const fb::Step &step);
 
 /// Everything. The error's message names the field.
 absl::StatusOr<PlanCluster> verifyPlan(const fb::Plan &plan, size_t fileBytes);

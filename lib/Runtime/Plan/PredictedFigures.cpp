@@ -4,13 +4,17 @@
 // In the terms of what is measured.
 //
 //===----------------------------------------------------------------------===//
+#include "Plan/Phases.h"
+
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Runtime/StepFigures.h"
 
 namespace bagua::runtime {
 
-std::optional<StepFigures> predictedFigures(const Plan &plan) {
-  const fb::Prediction *found = plan.root().prediction();
+std::optional<StepFigures> predictedFigures(const Plan &plan,
+                                            int64_t iteration) {
+  const fb::Prediction *found =
+      plan.root().steps()->Get(stepOf(plan.root(), iteration))->prediction();
   if (!found)
     return std::nullopt;
   StepFigures figures;

@@ -353,10 +353,10 @@ private:
   Collective collective;
 };
 
-/// In memory of the world's, as arenas are.
+/// In memory of the backend's, as arenas are.
 absl::StatusOr<std::unique_ptr<Scratch>>
 CollectiveBuilder::makeScratch(int64_t bytes) {
-  auto memory = source.world.allocate(bytes);
+  auto memory = source.backend.allocate(bytes);
   if (!memory.ok())
     return absl::ResourceExhaustedError(
         absl::StrCat("rank ", source.rank, ": no memory for the blocks of '",

@@ -40,44 +40,51 @@ bool watch(const Timeline &timeline, uint64_t target) {
   return liveThreads.haveCoresForAll() && timeline.watch(target);
 }
 
-int64_t stepOf(uint64_t sequence, size_t length) {
-  return static_cast<int64_t>(sequence / length);
-}
-
 } // namespace
 
-Executor::Executor(const Plan &loaded, World &ownWorld,
+Executor::Executor(const Plan &loaded, World &ownWorld, Device &ownDevice,
                    const SessionOptions &sessionOptions)
-    : plan(loaded), world(ownWorld), options(sessionOptions),
+    : plan(loaded), world(ownWorld), device(ownDevice), options(sessionOptions),
       rank(ownWorld.rank()), messages(loaded, ownWorld.rank()),
       agreement(loaded), given(loaded.root().tensors()->size()),
       promised(given.size()) {}
 
 Executor::~Executor() { stop(); }
 
+/// Null if no program has work for the stream.
+std::unique_ptr<Executor::Stream> Executor::makeStream(uint32_t number) {
+  auto made = std::make_unique<Stream>();
+  made->number = number;
+  bool hasWork = false;
+  for (const StreamPrograms &program : sequences.all()) {
+    const auto &list = program.streams[number];
+    std::vector<Slot> &slots = made->programs.emplace_back();
+    slots.reserve(list.size());
+    for (const ScheduledInstruction &scheduled : list) {
+      const auto carriers = absl::MakeConstSpan(list).first(slots.size() + 1);
+      slots.push_back({operations[scheduled.instruction].get(), &scheduled,
+                       std::array{CollectiveFacts(agreement, carriers, 0),
+                                  CollectiveFacts(agreement, carriers, 1)}});
+    }
+    hasWork |= !slots.empty();
+  }
+  return hasWork ? std::move(made) : nullptr;
+}
+
 absl::Status
 Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
-                StreamPrograms schedule, int64_t first) {
+                std::vector<StreamPrograms> programs, int64_t first) {
   operations = std::move(newOperations);
-  steps = std::move(schedule);
+  sequences.start(std::move(programs));
   firstStep = first;
-  notes.resize(steps.streams.size());
+  const size_t count = sequences.all().front().streams.size();
+  notes.resize(count);
   threadCount = 1;
   std::vector<std::unique_ptr<Stream>> made;
-  for (size_t i = 0; i < steps.streams.size(); ++i) {
-    made.push_back(nullptr);
-    if (steps.streams[i].empty())
+  for (uint32_t i = 0; i < count; ++i) {
+    made.push_back(makeStream(i));
+    if (!made[i])
       continue;
-    made[i] = std::make_unique<Stream>();
-    made[i]->number = static_cast<uint32_t>(i);
-    for (const ScheduledInstruction &scheduled : steps.streams[i]) {
-      const auto carriers = absl::MakeConstSpan(steps.streams[i])
-                                .first(made[i]->slots.size() + 1);
-      made[i]->slots.push_back(
-          {operations[scheduled.instruction].get(), &scheduled,
-           std::array{CollectiveFacts(agreement, carriers, 0),
-                      CollectiveFacts(agreement, carriers, 1)}});
-    }
     if (WorkWatch *watch = world.workWatch())
       made[i]->place = std::make_unique<WorkWatch::Place>(
           *watch, [this, stream = made[i].get()] {
@@ -104,10 +111,9 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
 }
 
 absl::Status Executor::startThread(Stream &stream) {
-  auto queue =
-      world.device().createQueue([this, &stream](const absl::Status &why) {
-        failCall(stream, stream.completed.value(), why).IgnoreError();
-      });
+  auto queue = device.createQueue([this, &stream](const absl::Status &why) {
+    failCall(stream, stream.completed.value(), why).IgnoreError();
+  });
   if (!queue.ok())
     return messages.startFailed(stream.number, "queue",
                                 queue.status().message());
@@ -249,10 +255,24 @@ std::string Executor::describeCall(const Stream &stream,
   return messages.call(current.instruction, current.step);
 }
 
+std::pair<const Executor::Slot *, int64_t>
+Executor::nextSlot(const Stream &stream, uint64_t sequence) const {
+  const Position at = sequences.positionOf(stream.number, sequence);
+  const auto &slots = stream.programs[sequences.programNumber(at.step)];
+  if (at.slot < slots.size())
+    return {&slots[at.slot], at.step};
+  auto hasWork = [](const std::vector<Slot> &list) { return !list.empty(); };
+  const auto &others = stream.programs;
+  const auto &next = hasWork(slots)
+                         ? slots
+                         : *std::find_if(others.begin(), others.end(), hasWork);
+  // Before the first step is open, there is no step behind it.
+  return {&next.front(), sequence == 0 ? 0 : at.step + 1};
+}
+
 CurrentCall Executor::callOf(const Stream &stream, uint64_t sequence) const {
-  const Slot &slot = stream.slots[sequence % stream.slots.size()];
-  return {slot.scheduled->instruction,
-          firstStep + stepOf(sequence, stream.slots.size()), stream.isTaken()};
+  auto [slot, step] = nextSlot(stream, sequence);
+  return {slot->scheduled->instruction, firstStep + step, stream.isTaken()};
 }
 
 //===----------------------------------------------------------------------===//
@@ -309,33 +329,53 @@ bool Executor::awaitGift(Stream &stream, const Slot &slot,
   return true;
 }
 
+Executor::Blocker Executor::blockedBy(Stream &stream, uint32_t other,
+                                      uint64_t target) const {
+  Stream &of = *streams[other];
+  if (isPassed(of, target, *stream.queue))
+    return {};
+  return {&of.completed, target, -1, other};
+}
+
+/// What a step waits for at its beginning if it waits for all of the step
+/// before: tensors that were given then, and the ends of all streams.
+Executor::Blocker Executor::findBlockerBefore(Stream &stream, int64_t step) {
+  const auto &waiters = sequences.programOf(step - 1).firstWaiter;
+  for (uint32_t tensor = 0; tensor < waiters.size(); ++tensor)
+    if (waiters[tensor] >= 0 && !given[tensor].reached(countOf(step - 1)))
+      return {&given[tensor], countOf(step - 1), tensor, -1};
+  for (auto &other : streams)
+    if (other && other.get() != &stream)
+      if (Blocker blocker = blockedBy(stream, other->number,
+                                      sequences.beginOf(other->number, step)))
+        return blocker;
+  return {};
+}
+
 /// The first condition that keeps an instruction from being enqueued.
 Executor::Blocker Executor::findBlocker(Stream &stream, uint64_t sequence) {
-  const Slot &slot = stream.slots[sequence % stream.slots.size()];
-  const int64_t step = stepOf(sequence, stream.slots.size());
-  const Conditions &waits = slot.scheduled->waits;
+  const Position at = sequences.positionOf(stream.number, sequence);
+  const int64_t step = at.step;
+  const Conditions &waits = slotAt(stream, at).scheduled->waits;
   // Starts with the tensor that is given last.
   for (size_t i = waits.ready.size(); i-- > 0;)
     if (Timeline &timeline = given[waits.ready[i]];
         !timeline.reached(countOf(step)))
       return {&timeline, countOf(step), waits.ready[i], -1};
-  auto blockedBy = [&](StreamPoint point, int64_t since) -> Blocker {
-    Stream &other = *streams[point.stream];
-    uint64_t target = targetOf(other, point, since);
-    if (isPassed(other, target, *stream.queue))
-      return {};
-    return {&other.completed, target, -1, point.stream};
-  };
   for (StreamPoint point : waits.after)
-    if (Blocker blocker = blockedBy(point, step))
+    if (Blocker blocker =
+            blockedBy(stream, point.stream, sequences.countAt(point, step)))
       return blocker;
   if (step == 0)
     return {};
+  if (sequences.isChange(step))
+    return at.slot == 0 ? findBlockerBefore(stream, step) : Blocker{};
   for (uint32_t tensor : waits.readyPrevious)
     if (!given[tensor].reached(countOf(step - 1)))
       return {&given[tensor], countOf(step - 1), tensor, -1};
   for (StreamPoint point : waits.afterPrevious)
-    if (Blocker blocker = blockedBy(point, step - 1))
+    if (Blocker blocker = blockedBy(stream, point.stream,
+                                    sequences.countOfPrevious(point, step)))
       return blocker;
   return {};
 }
@@ -353,10 +393,10 @@ absl::Status Executor::failCall(const Stream &stream, uint64_t sequence,
 
 /// Makes a collective carry what is stated of its step, and of the tensors
 /// given before it.
-void Executor::agree(Stream &stream, uint64_t sequence, const Slot &slot) {
-  const int64_t step = stepOf(sequence, stream.slots.size());
-  if (sequence % stream.slots.size() == 0)
+void Executor::agree(Stream &stream, Position at, const Slot &slot) {
+  if (at.slot == 0)
     stream.carried = 0;
+  const int64_t step = at.step;
   if (!agreement.isStated(step))
     return;
   for (uint32_t tensor : slot.scheduled->carries)
@@ -399,10 +439,11 @@ absl::Status Executor::enqueue(Stream &stream, const Slot &slot, int64_t step) {
 
 /// Enqueues instruction `sequence` of a stream, which the caller has taken.
 absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
-  const Slot &slot = stream.slots[sequence % stream.slots.size()];
-  int64_t step = firstStep + stepOf(sequence, stream.slots.size());
+  const Position at = sequences.positionOf(stream.number, sequence);
+  const Slot &slot = slotAt(stream, at);
+  int64_t step = firstStep + at.step;
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
-  agree(stream, sequence, slot);
+  agree(stream, at, slot);
   if (slot.operation) {
     if (recorder)
       recorder->beginInstruction(stream.number, sequence,
@@ -420,11 +461,7 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
         slot.operation->bytesSent, std::memory_order_relaxed);
     if (options.trace)
       options.trace->add(
-          {plan.root()
-               .instructions()
-               ->Get(slot.scheduled->instruction)
-               ->name()
-               ->str(),
+          {plan.instruction(slot.scheduled->instruction).name()->str(),
            rank,
            static_cast<int>(stream.number) + 1,
            startNs,
@@ -443,7 +480,8 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
 /// Waits until nothing blocks an instruction of a stream; returns false if the
 /// run ends before.
 bool Executor::awaitBlockers(Stream &stream, uint64_t sequence) {
-  const Slot &slot = stream.slots[sequence % stream.slots.size()];
+  const Position at = sequences.positionOf(stream.number, sequence);
+  const Slot &slot = slotAt(stream, at);
   while (true) {
     // Read before looking for a blocker, so that no instruction that waits for
     // it has begun.
@@ -456,10 +494,23 @@ bool Executor::awaitBlockers(Stream &stream, uint64_t sequence) {
                                : await(*blocker.timeline, blocker.target);
     if (recorder)
       recorder->recordObstacle(
-          stream.number, stepOf(sequence, stream.slots.size()),
+          stream.number, at.step,
           isGift ? StepRecorder::kGift : StepRecorder::kStream,
           isGift ? blocker.tensor : blocker.stream, startNs);
     if (!isFree)
+      return false;
+  }
+}
+
+/// Waits until a step with the instruction is open; returns false if the run
+/// ends before.
+bool Executor::awaitOpening(const Stream &stream, uint64_t sequence) {
+  while (true) {
+    // Read before asking, so that no step is missed.
+    const uint64_t count = opened.value();
+    if (sequences.isOpen(stream.number, sequence))
+      return true;
+    if (!await(opened, count + 1))
       return false;
   }
 }
@@ -469,8 +520,7 @@ void Executor::runStream(Stream &stream) {
     stream.place->attend();
   while (true) {
     uint64_t sequence = stream.next();
-    int64_t step = stepOf(sequence, stream.slots.size());
-    if (!await(opened, countOf(step)) || !awaitBlockers(stream, sequence) ||
+    if (!awaitOpening(stream, sequence) || !awaitBlockers(stream, sequence) ||
         isOver())
       return;
     if (stream.take(sequence)) {
@@ -491,11 +541,6 @@ void Executor::give(uint32_t tensor, int64_t step, Queue &queue) {
   agreement.give(tensor, step);
   queue.signal(given[tensor], countOf(step));
   given[tensor].tell();
-}
-
-uint64_t Executor::targetOf(const Stream &stream, StreamPoint point,
-                            int64_t step) {
-  return static_cast<uint64_t>(step) * stream.slots.size() + point.count;
 }
 
 /// The program waits for a tensor or, if it is -1, for a step. The instruction
@@ -555,14 +600,17 @@ absl::Status Executor::help(Stream &stream, uint64_t target, int64_t tensor,
 }
 
 bool Executor::isReached(StreamPoint point, int64_t step) const {
-  const Stream &stream = *streams[point.stream];
-  return stream.completed.reached(targetOf(stream, point, step));
+  return sequences.isForgotten(step) ||
+         streams[point.stream]->completed.reached(
+             sequences.countAt(point, step));
 }
 
 absl::Status Executor::waitFor(StreamPoint point, int64_t step, int64_t tensor,
                                Queue &queue) {
+  if (sequences.isForgotten(step))
+    return absl::OkStatus();
   Stream &stream = *streams[point.stream];
-  const uint64_t target = targetOf(stream, point, step);
+  const uint64_t target = sequences.countAt(point, step);
   if (isPassed(stream, target, queue))
     return absl::OkStatus();
   const int64_t startNs = TraceWriter::nowNs();
@@ -578,12 +626,9 @@ absl::Status Executor::waitFor(StreamPoint point, int64_t step, int64_t tensor,
 }
 
 bool Executor::isStepReached(int64_t step) const {
-  for (auto &stream : streams)
-    if (stream && !isReached({stream->number,
-                              static_cast<uint32_t>(stream->slots.size())},
-                             step))
-      return false;
-  return true;
+  return std::all_of(streams.begin(), streams.end(), [&](auto &stream) {
+    return !stream || isReached(sequences.endOf(stream->number, step), step);
+  });
 }
 
 void Executor::notify(const std::vector<StreamPoint> &points, int64_t step,
@@ -601,7 +646,7 @@ void Executor::follow(const std::shared_ptr<Notification> &notification) {
     if (isReached(point, step))
       continue;
     Stream &stream = *streams[point.stream];
-    stream.completed.onReached(targetOf(stream, point, step),
+    stream.completed.onReached(sequences.countAt(point, step),
                                [this, notification] { follow(notification); });
     return;
   }
@@ -610,13 +655,11 @@ void Executor::follow(const std::shared_ptr<Notification> &notification) {
 
 absl::Status Executor::waitForStep(int64_t step) {
   for (auto &stream : streams)
-    if (stream) {
-      StreamPoint all = {stream->number,
-                         static_cast<uint32_t>(stream->slots.size())};
-      if (absl::Status status = waitFor(all, step, -1, hostQueue());
+    if (stream)
+      if (absl::Status status = waitFor(sequences.endOf(stream->number, step),
+                                        step, -1, hostQueue());
           !status.ok())
         return status;
-    }
   return absl::OkStatus();
 }
 

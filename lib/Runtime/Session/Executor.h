@@ -20,12 +20,13 @@
 
 #include "Communication/WaitReport.h"
 #include "Communication/WorkWatch.h"
-#include "Device/Device.h"
 #include "Session/ExecutorMessages.h"
 #include "Session/Operation.h"
 #include "Session/StepAgreement.h"
 #include "Session/StepRecorder.h"
+#include "Session/StepSequence.h"
 #include "Session/StreamPrograms.h"
+#include "bagua/Runtime/Device.h"
 
 #include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/Plan.h"
@@ -46,13 +47,16 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace bagua::runtime {
 
 class Executor {
 public:
-  Executor(const Plan &plan, World &world, const SessionOptions &options);
+  /// Streams have queues of `device`.
+  Executor(const Plan &plan, World &world, Device &device,
+           const SessionOptions &options);
   ~Executor();
 
   /// Records the work of streams from start() on; null records nothing. The
@@ -68,16 +72,17 @@ public:
   /// ResourceExhausted if no threads can be created; then, and after stop(),
   /// start() may be called again.
   absl::Status start(std::vector<std::unique_ptr<Operation>> operations,
-                     StreamPrograms schedule, int64_t firstStep);
+                     std::vector<StreamPrograms> programs, int64_t firstStep);
   /// Stops the threads. A thread in a collective stops when that ends or is
   /// aborted.
   void stop();
 
   // For the program's thread. Steps count from 0 at start().
 
-  /// Lets the streams begin the next step.
-  void openStep(int64_t step) {
+  /// Lets the streams begin the next step, by one of the programs.
+  void openStep(int64_t step, uint32_t program) {
     agreement.open(step);
+    sequences.open(step, program);
     opened.signal(countOf(step));
     opened.tell();
   }
@@ -118,7 +123,7 @@ public:
   /// The facts that the program states.
   StepAgreement &stated() { return agreement; }
 
-  const StreamPrograms &schedule() const { return steps; }
+  const StepSequence &steps() const { return sequences; }
   int64_t bytesSent() const { return bytesSentIn(0) + bytesSentIn(1); }
   /// Bytes sent in all steps of the same side (even or odd) as `step`.
   int64_t bytesSentIn(int64_t step) const {
@@ -144,7 +149,8 @@ private:
 
   /// A stream that has work.
   struct alignas(64) Stream {
-    std::vector<Slot> slots;
+    /// By program; empty where it has none for the stream.
+    std::vector<std::vector<Slot>> programs;
     uint32_t number = 0;
     std::thread thread;
     std::unique_ptr<Queue> queue;
@@ -208,8 +214,20 @@ private:
   absl::Status startThread(Stream &stream);
   bool awaitGift(Stream &stream, const Slot &slot, const Blocker &blocker);
   bool awaitBlockers(Stream &stream, uint64_t sequence);
+  std::unique_ptr<Stream> makeStream(uint32_t number);
+  const Slot &slotAt(const Stream &stream, Position position) const {
+    return stream
+        .programs[sequences.programNumber(position.step)][position.slot];
+  }
+  /// The instruction, or the first one of the stream's next step if that is not
+  /// open.
+  std::pair<const Slot *, int64_t> nextSlot(const Stream &stream,
+                                            uint64_t sequence) const;
   Blocker findBlocker(Stream &stream, uint64_t sequence);
-  void agree(Stream &stream, uint64_t sequence, const Slot &slot);
+  Blocker findBlockerBefore(Stream &stream, int64_t step);
+  Blocker blockedBy(Stream &stream, uint32_t other, uint64_t target) const;
+  void agree(Stream &stream, Position at, const Slot &slot);
+  bool awaitOpening(const Stream &stream, uint64_t sequence);
   absl::Status enqueue(Stream &stream, const Slot &slot, int64_t step);
   absl::Status execute(Stream &stream, uint64_t sequence);
   const Stream *streamInProgress() const;
@@ -222,14 +240,14 @@ private:
   absl::Status awaitStream(Blocker blocker, int64_t tensor, bool &mayWatch);
   absl::Status waitCannotEnd(const Stream &stream, uint64_t sequence,
                              const Blocker &blocker, int64_t tensor);
-  static uint64_t targetOf(const Stream &stream, StreamPoint point,
-                           int64_t step);
   static bool isPassed(const Stream &stream, uint64_t target, Queue &queue);
   /// Whether the program's queue will still give the tensor.
   bool mayBeGiven(const Blocker &blocker) const {
     return promised[blocker.tensor] >= blocker.target;
   }
   std::string describeObstacle(const Stream &stream, uint64_t sequence) const;
+  std::string describeObstacleBefore(const Stream &stream, Position at,
+                                     const Conditions &waits) const;
   std::string describeStream(const Stream &stream) const;
   std::string describeGifts() const;
   void appendWaits(std::string &text) const;
@@ -245,12 +263,13 @@ private:
 
   const Plan &plan;
   World &world;
+  Device &device;
   const SessionOptions &options;
   const int rank;
   const ExecutorMessages messages;
 
   std::vector<std::unique_ptr<Operation>> operations;
-  StreamPrograms steps;
+  StepSequence sequences;
   StepAgreement agreement;
   /// Indexed by the stream's number in the plan; null if it has no work.
   std::vector<std::unique_ptr<Stream>> streams;

@@ -26,11 +26,18 @@ bool beginsWithRank(absl::string_view message) {
   return digits > 0 && absl::StartsWith(message.substr(digits), ":");
 }
 
-/// Whether the tensor is one by which a reader knows the instruction.
-static bool isTouchedBy(const fb::Tensor &tensor, uint32_t instruction) {
-  auto *users = tensor.users();
-  return users &&
-         std::find(users->begin(), users->end(), instruction) != users->end();
+/// The tensors by which a reader knows the instruction.
+static std::vector<uint32_t> findTouched(const Plan &plan,
+                                         uint32_t instruction) {
+  const uint32_t step = plan.stepOfInstruction(instruction);
+  const uint32_t number = instruction - plan.firstInstructionOf(step);
+  std::vector<uint32_t> touched;
+  for (const fb::TensorUse *use : *plan.root().steps()->Get(step)->uses())
+    if (auto *users = use->instructions();
+        users &&
+        std::find(users->begin(), users->end(), number) != users->end())
+      touched.push_back(use->tensor());
+  return touched;
 }
 
 //===----------------------------------------------------------------------===//
@@ -48,16 +55,13 @@ std::string ExecutorMessages::stream(uint32_t stream) const {
 }
 
 std::string ExecutorMessages::instruction(uint32_t instruction) const {
-  const fb::Instruction &op = *plan.root().instructions()->Get(instruction);
+  const fb::Instruction &op = plan.instruction(instruction);
   std::string text = absl::StrCat(
       "instruction ", instruction, " '", op.name()->str(), "' (",
       fb::EnumNameOpcode(op.opcode()), ") on ", stream(op.stream()));
   std::vector<std::string> names;
-  for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i)
-    if (isTouchedBy(*plan.root().tensors()->Get(i), instruction))
-      if (std::string name = tensor(i);
-          std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(std::move(name));
+  for (uint32_t touched : findTouched(plan, instruction))
+    names.push_back(tensor(touched));
   constexpr size_t kShown = 4;
   for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
     absl::StrAppend(&text, i ? ", " : " (touches ", names[i]);
@@ -103,10 +107,8 @@ ErrorPlace ExecutorMessages::placeOf(uint32_t instruction, int64_t step) const {
   place.rank = rank;
   place.instruction = instruction;
   place.step = step;
-  for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i)
-    if (place.tensor < 0 &&
-        isTouchedBy(*plan.root().tensors()->Get(i), instruction))
-      place.tensor = i;
+  if (auto touched = findTouched(plan, instruction); !touched.empty())
+    place.tensor = touched.front();
   return place;
 }
 

@@ -19,26 +19,43 @@ namespace bagua::runtime {
 /// it.
 std::string Executor::describeObstacle(const Stream &stream,
                                        uint64_t sequence) const {
-  const Slot &slot = stream.slots[sequence % stream.slots.size()];
-  const Conditions &waits = slot.scheduled->waits;
-  const auto step = static_cast<int64_t>(sequence / stream.slots.size());
-  for (int64_t back : {0, 1}) {
-    if (step < back)
-      break;
-    for (uint32_t tensor : back ? waits.readyPrevious : waits.ready)
-      if (!given[tensor].reached(countOf(step - back)))
-        return messages.waits(tensor, -1);
-    for (StreamPoint point : back ? waits.afterPrevious : waits.after)
-      if (!isReached(point, step - back))
-        return messages.waits(-1, point.stream);
+  const Position at = sequences.positionOf(stream.number, sequence);
+  const Conditions &waits = slotAt(stream, at).scheduled->waits;
+  for (uint32_t tensor : waits.ready)
+    if (!given[tensor].reached(countOf(at.step)))
+      return messages.waits(tensor, -1);
+  for (StreamPoint point : waits.after)
+    if (!isReached(point, at.step))
+      return messages.waits(-1, point.stream);
+  std::string previous =
+      at.step > 0 ? describeObstacleBefore(stream, at, waits) : "";
+  return previous.empty() ? "is about to begin" : previous;
+}
+
+/// The same in the step before; empty if there is nothing.
+std::string Executor::describeObstacleBefore(const Stream &stream, Position at,
+                                             const Conditions &waits) const {
+  if (sequences.isChange(at.step)) {
+    for (auto &other : streams)
+      if (other && other.get() != &stream &&
+          !isReached(sequences.endOf(other->number, at.step - 1), at.step - 1))
+        return messages.waits(-1, other->number);
+    return "";
   }
-  return "is about to begin";
+  for (uint32_t tensor : waits.readyPrevious)
+    if (!given[tensor].reached(countOf(at.step - 1)))
+      return messages.waits(tensor, -1);
+  for (StreamPoint point : waits.afterPrevious)
+    if (!streams[point.stream]->completed.reached(
+            sequences.countOfPrevious(point, at.step)))
+      return messages.waits(-1, point.stream);
+  return "";
 }
 
 std::string Executor::describeStream(const Stream &stream) const {
   const uint64_t sequence = stream.next();
   std::string what;
-  if (sequence >= opened.value() * stream.slots.size())
+  if (!sequences.isOpen(stream.number, sequence))
     what = "has nothing to do";
   else
     what = absl::StrCat(describeCall(stream, sequence), " ",
@@ -55,8 +72,12 @@ std::string Executor::describeGifts() const {
   constexpr size_t kShown = 8;
   std::vector<std::string> missing;
   const uint64_t count = opened.value();
+  if (count == 0)
+    return "has given no tensor";
+  const auto &waiters =
+      sequences.programOf(static_cast<int64_t>(count) - 1).firstWaiter;
   for (uint32_t i = 0; i < given.size(); ++i)
-    if (steps.firstWaiter[i] >= 0 && !given[i].reached(count))
+    if (waiters[i] >= 0 && !given[i].reached(count))
       missing.push_back(messages.tensor(i));
   if (missing.empty())
     return "has given all tensors";

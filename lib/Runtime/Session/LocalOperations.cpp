@@ -6,9 +6,11 @@
 // kernels of the device.
 //
 //===----------------------------------------------------------------------===//
-#include "Device/Device.h"
 #include "Plan/Opcodes.h"
 #include "Session/Operation.h"
+#include "bagua/Runtime/Device.h"
+
+#include "absl/strings/str_cat.h"
 
 #include <utility>
 
@@ -42,8 +44,7 @@ public:
       : kernel(std::move(bound)) {}
 
   absl::Status enqueue(Queue &queue, int64_t step) override {
-    return kernel ? kernel->launch(queue, step)
-                  : absl::InternalError("the opcode has no kernel");
+    return kernel->launch(queue, step);
   }
 
 private:
@@ -62,7 +63,7 @@ public:
         outputs.push_back(source.memory.value(number));
   }
 
-  std::unique_ptr<Operation> build();
+  absl::StatusOr<std::unique_ptr<Operation>> build();
 
 private:
   std::unique_ptr<Operation> bucket(bool isConcat);
@@ -70,7 +71,7 @@ private:
                    int64_t offset, int64_t stride, const Layout &stripes,
                    bool isConcat, std::vector<CopyStep> &copies);
   std::unique_ptr<Operation> slice();
-  std::unique_ptr<Operation> kernel();
+  absl::StatusOr<std::unique_ptr<Operation>> kernel();
 
   const OperationSource &source;
   const fb::Instruction &op;
@@ -163,12 +164,18 @@ std::unique_ptr<Operation> LocalBuilder::slice() {
                       outputs[0].bytes()}});
 }
 
-std::unique_ptr<Operation> LocalBuilder::kernel() {
-  return std::make_unique<KernelOperation>(
-      source.world.device().bind(op, inputs, outputs));
+absl::StatusOr<std::unique_ptr<Operation>> LocalBuilder::kernel() {
+  const KernelTable::Bind *bind =
+      source.backend.device().kernels().find(op.opcode());
+  if (!bind)
+    return absl::UnimplementedError(absl::StrCat(
+        "rank ", source.rank, ": the device of backend '",
+        source.backend.name(), "' has no kernel for '", op.name()->str(), "' (",
+        fb::EnumNameOpcode(op.opcode()), ")"));
+  return std::make_unique<KernelOperation>((*bind)(op, inputs, outputs));
 }
 
-std::unique_ptr<Operation> LocalBuilder::build() {
+absl::StatusOr<std::unique_ptr<Operation>> LocalBuilder::build() {
   InstructionKind kind = kindOf(op.opcode());
   if (kind == InstructionKind::Concat || kind == InstructionKind::Split)
     return bucket(kind == InstructionKind::Concat);
@@ -204,7 +211,7 @@ std::unique_ptr<Operation> makeCopies(const std::vector<CopyStep> &copies) {
   return std::make_unique<CopyOperation>(std::move(needed));
 }
 
-std::unique_ptr<Operation>
+absl::StatusOr<std::unique_ptr<Operation>>
 makeLocalOperation(const OperationSource &source,
                    const fb::Instruction &instruction) {
   return LocalBuilder(source, instruction).build();
@@ -212,8 +219,7 @@ makeLocalOperation(const OperationSource &source,
 
 absl::StatusOr<std::unique_ptr<Operation>>
 makeOperation(const OperationSource &source, uint32_t number) {
-  const fb::Instruction &instruction =
-      *source.plan.root().instructions()->Get(number);
+  const fb::Instruction &instruction = source.plan.instruction(number);
   if (kindOf(instruction.opcode()) == InstructionKind::Collective)
     return makeCollective(source, instruction);
   return makeLocalOperation(source, instruction);

@@ -11,7 +11,7 @@
 #include "Session/PlanCommunicators.h"
 #include "Session/SessionMemory.h"
 
-#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Backend.h"
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/Queue.h"
 
@@ -48,12 +48,13 @@ struct OperationSource {
   int64_t rank;
   const SessionMemory &memory;
   PlanCommunicators &communicators;
-  World &world;
+  Backend &backend;
 };
 
 /// The operation of an instruction. Null if this rank has nothing to do: it
 /// takes no part, or operands and results share their places. ResourceExhausted
-/// if there is no memory for what it needs besides arenas.
+/// if there is no memory for what it needs besides arenas; Unimplemented if the
+/// device has no kernel for it.
 absl::StatusOr<std::unique_ptr<Operation>>
 makeOperation(const OperationSource &source, uint32_t instruction);
 
@@ -61,7 +62,7 @@ makeOperation(const OperationSource &source, uint32_t instruction);
 absl::StatusOr<std::unique_ptr<Operation>>
 makeCollective(const OperationSource &source,
                const fb::Instruction &instruction);
-std::unique_ptr<Operation>
+absl::StatusOr<std::unique_ptr<Operation>>
 makeLocalOperation(const OperationSource &source,
                    const fb::Instruction &instruction);
 

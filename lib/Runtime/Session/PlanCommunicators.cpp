@@ -62,36 +62,37 @@ PlanCommunicators::keyOf(const Plan &plan, const fb::Instruction &instruction) {
   return key;
 }
 
-absl::Status PlanCommunicators::addGroup(World &world, const Key &key,
+absl::Status PlanCommunicators::addGroup(const Key &key,
                                          const std::string &name,
                                          int64_t firstRank, int64_t slot,
                                          std::vector<PlanGroup> &list) {
   const PlanCluster &cluster = plan->cluster();
   std::vector<int> members;
-  for (int64_t rank : cluster.topology().groupOf(firstRank, key.axes))
-    members.push_back(static_cast<int>(rank));
+  for (int64_t member : cluster.topology().groupOf(firstRank, key.axes))
+    members.push_back(static_cast<int>(member));
   PlanGroup group;
   group.workers = static_cast<int>(members.size());
   group.slot = slot;
   group.firstRank = firstRank;
-  auto placeOf = [&](int rank) {
-    return std::find(members.begin(), members.end(), rank) - members.begin();
+  auto placeOf = [&](int member) {
+    return std::find(members.begin(), members.end(), member) - members.begin();
   };
   if (key.server != kNoServer) {
     int64_t begin = std::max<int64_t>(key.server, 0);
     int64_t end = key.server < 0 ? cluster.serverCount() : key.server + 1;
     for (int64_t server = begin; server < end; ++server) {
-      int rank = static_cast<int>(cluster.serverRank(server));
-      group.owners.push_back(static_cast<int>(placeOf(rank)));
+      int owner = static_cast<int>(cluster.serverRank(server));
+      group.owners.push_back(static_cast<int>(placeOf(owner)));
       if (group.owners.back() == static_cast<int>(members.size()))
-        members.push_back(rank);
+        members.push_back(owner);
     }
   }
-  group.position = static_cast<int>(placeOf(world.rank()));
+  group.position = static_cast<int>(placeOf(rank));
   if (group.position == static_cast<int>(members.size()))
     return absl::OkStatus();
   if (members.size() > 1) {
-    auto made = world.createCommunicator(members, name, optionsOf(key.stream));
+    auto made =
+        backend->createCommunicator({members, name}, optionsOf(key.stream));
     if (!made.ok())
       return made.status();
     group.communicator = *std::move(made);
@@ -100,7 +101,7 @@ absl::Status PlanCommunicators::addGroup(World &world, const Key &key,
   return absl::OkStatus();
 }
 
-absl::Status PlanCommunicators::createGroups(World &world, const Key &key,
+absl::Status PlanCommunicators::createGroups(const Key &key,
                                              const Layout &workerLayout) {
   std::vector<absl::string_view> axes;
   for (int64_t axis : key.axes) {
@@ -113,38 +114,42 @@ absl::Status PlanCommunicators::createGroups(World &world, const Key &key,
   std::vector<PlanGroup> &list = groups[key];
   if (key.server == kNoServer) {
     withoutServers.push_back(&list);
-    if (!plan->cluster().isWorker(world.rank()))
+    if (!plan->cluster().isWorker(rank))
       return absl::OkStatus();
-    int64_t first = plan->topology().groupOf(world.rank(), key.axes)[0];
-    return addGroup(world, key, name, first, 0, list);
+    int64_t first = plan->topology().groupOf(rank, key.axes)[0];
+    return addGroup(key, name, first, 0, list);
   }
   int64_t slots = partCount(workerLayout, plan->cluster());
   for (int64_t slot = 0; slot < slots; ++slot) {
     std::string slotName =
         absl::StrCat(name, " server ", key.server, key.layout, " ", slot);
     absl::Status status =
-        addGroup(world, key, slotName,
-                 rankOfSlot(workerLayout, plan->cluster(), slot), slot, list);
+        addGroup(key, slotName, rankOfSlot(workerLayout, plan->cluster(), slot),
+                 slot, list);
     if (!status.ok())
       return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status PlanCommunicators::create(const Plan &loaded, World &world,
+absl::Status PlanCommunicators::create(const Plan &loaded, int ownRank,
+                                       Backend &ownBackend,
                                        const std::string &prefixOfNames,
                                        const Options &options) {
   plan = &loaded;
+  rank = ownRank;
+  backend = &ownBackend;
   prefix = prefixOfNames;
   optionsOf = options;
-  for (const fb::Instruction *instruction : *plan->root().instructions()) {
-    if (!instruction->axes() || instruction->axes()->size() == 0)
+  for (uint32_t i = 0; i < plan->instructionCount(); ++i) {
+    const fb::Instruction &instruction = plan->instruction(i);
+    if (!instruction.axes() || instruction.axes()->size() == 0)
       continue;
-    Key key = keyOf(*plan, *instruction);
+    Key key = keyOf(*plan, instruction);
     if (groups.count(key) > 0)
       continue;
-    auto *whole = plan->root().values()->Get(wholeValueOf(*instruction));
-    absl::Status status = createGroups(world, key, readLayout(whole->layout()));
+    auto *whole = plan->root().values()->Get(wholeValueOf(instruction));
+    absl::Status status = createGroups(key, readLayout(whole->layout()));
     if (!status.ok())
       return status;
   }

@@ -9,7 +9,7 @@
 #ifndef BAGUA_LIB_RUNTIME_SESSION_PLANCOMMUNICATORS_H
 #define BAGUA_LIB_RUNTIME_SESSION_PLANCOMMUNICATORS_H
 
-#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Backend.h"
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
 
@@ -46,10 +46,10 @@ public:
   /// The options for a stream, by its number.
   using Options = std::function<CommunicatorOptions(uint32_t)>;
 
-  /// Creates the communicators. Collective over all ranks; names begin with
-  /// `prefix`. Errors are the world's.
-  absl::Status create(const Plan &plan, World &world, const std::string &prefix,
-                      const Options &optionsOf);
+  /// Creates the communicators of `rank`. Collective over all ranks; names
+  /// begin with `prefix`. Errors are the backend's.
+  absl::Status create(const Plan &plan, int rank, Backend &backend,
+                      const std::string &prefix, const Options &optionsOf);
 
   /// The groups of `instruction` that this rank is in: at most one, but on a
   /// server one for each slot. Empty if the rank takes no part.
@@ -72,13 +72,14 @@ private:
     bool operator<(const Key &other) const;
   };
   static Key keyOf(const Plan &plan, const fb::Instruction &instruction);
-  absl::Status createGroups(World &world, const Key &key,
-                            const Layout &workerLayout);
-  absl::Status addGroup(World &world, const Key &key, const std::string &name,
+  absl::Status createGroups(const Key &key, const Layout &workerLayout);
+  absl::Status addGroup(const Key &key, const std::string &name,
                         int64_t firstRank, int64_t slot,
                         std::vector<PlanGroup> &groups);
 
   const Plan *plan = nullptr;
+  int rank = 0;
+  Backend *backend = nullptr;
   std::string prefix;
   Options optionsOf;
   std::map<Key, std::vector<PlanGroup>> groups;

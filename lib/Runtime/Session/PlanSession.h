@@ -32,11 +32,12 @@ namespace bagua::runtime {
 
 class PlanSession final : public Session {
 public:
+  /// `by` is a backend of the world.
   PlanSession(std::shared_ptr<const Plan> loaded, std::shared_ptr<World> ranks,
-              SessionOptions sessionOptions)
-      : plan(std::move(loaded)), world(std::move(ranks)),
+              Backend &by, SessionOptions sessionOptions)
+      : plan(std::move(loaded)), world(std::move(ranks)), backend(by),
         options(std::move(sessionOptions)), memory(*plan, world->rank()),
-        executor(*plan, *world, options),
+        executor(*plan, *world, backend.device(), options),
         tensors(plan->root().tensors()->size()) {}
   ~PlanSession() override;
 
@@ -64,10 +65,7 @@ public:
   absl::StatusOr<void *> bindOrLocate(TensorId tensor, void *data,
                                       size_t bytes) override;
   bool programUpdates(absl::string_view name) override;
-  int64_t firstWaiter(TensorId tensor) const override {
-    const auto &waiters = executor.schedule().firstWaiter;
-    return indexOf(tensor) < waiters.size() ? waiters[indexOf(tensor)] : -1;
-  }
+  int64_t firstWaiter(TensorId tensor) const override;
   absl::Status start() override;
   void agreeOn(absl::string_view name, uint64_t value,
                absl::string_view meaning) override {
@@ -108,14 +106,9 @@ private:
 
   struct TensorState {
     bool isGivenByProgram = false;
-    /// Whether this rank's program gives the tensor in every step.
-    bool isRequired = false;
     bool isState = false;
     /// Whether the tensor may be given at another address in each step.
     bool isMovable = false;
-    /// Whether the program reads the tensor in every step, and instructions
-    /// update it.
-    bool mustBeRead = false;
     /// Whether the tensor's state was loaded, whether the program knows where
     /// the tensor is, and whether it knows who updates it.
     bool isLoaded = false;
@@ -128,6 +121,22 @@ private:
     /// The last step in which the tensor was given, or waited for; -1 before.
     int64_t givenStep = -1;
     int64_t waitedStep = -1;
+  };
+
+  /// What the program does in every iteration of a step.
+  struct StepNeeds {
+    /// By tensor: whether this rank's program gives it.
+    std::vector<bool> isRequired;
+    /// By tensor: whether the program reads it, and instructions update it.
+    std::vector<bool> mustBeRead;
+    int64_t requiredCount = 0;
+    int64_t mustReadCount = 0;
+  };
+
+  /// Points in a step; -1 with no points if there is nothing to wait for.
+  struct Awaited {
+    int64_t step;
+    const std::vector<StreamPoint> *points;
   };
 
   static uint32_t indexOf(TensorId tensor) {
@@ -153,7 +162,10 @@ private:
   absl::Status checkParams() const;
   absl::Status listTensors(const char *what, const std::vector<uint32_t> &list,
                            const char *why) const;
-  std::vector<bool> findGivenTensors() const;
+  std::vector<bool> findGivenTensors(const fb::Step &step) const;
+  StepNeeds findNeeds(const fb::Step &step) const;
+  std::vector<StreamPrograms> makePrograms(const std::vector<bool> &hasWork);
+  uint32_t programAt(int64_t iteration) const;
   bool isHere(const fb::Tensor &tensor) const {
     return hasTensor(tensor, plan->cluster(), rank());
   }
@@ -168,13 +180,13 @@ private:
   absl::Status checkAbsence(TensorId tensor);
   absl::Status checkGift(TensorId tensor, const char *call) const;
   absl::Status takeBack(uint32_t tensor, Queue &before);
-  absl::Status awaitTensor(TensorId tensor, int64_t step, Queue &before);
+  absl::Status awaitTensor(TensorId tensor, const Awaited &awaited,
+                           Queue &before);
   void completeLog();
   absl::Status missingGift();
   absl::Status missingWait();
   bool isAtRest() const;
-  int64_t stepToAwait(const TensorState &state) const;
-  absl::Status waitForUsers(TensorId tensor, int64_t step, Queue &before);
+  Awaited awaitedOf(TensorId tensor) const;
   absl::Status refuse(const absl::Status &why, int64_t tensor = -1);
   absl::Status misuse(const std::string &what, int64_t tensor = -1);
   absl::Status checkIndex(TensorId tensor) const;
@@ -182,11 +194,12 @@ private:
 
   const std::shared_ptr<const Plan> plan;
   const std::shared_ptr<World> world;
+  Backend &backend;
   const SessionOptions options;
   /// A queue of the device for the session's own copies.
   std::unique_ptr<Queue> queue;
   SessionMemory memory;
-  /// All ranks; null if this rank is the only one.
+  /// All ranks, in memory of the host; null if this rank is the only one.
   std::unique_ptr<Communicator> everybody;
   PlanCommunicators communicators;
   /// Null if nothing is recorded.
@@ -218,11 +231,15 @@ private:
   int64_t scratchBytes = 0;
   /// The current step since start(); -1 before the first.
   int64_t now = -1;
-  int64_t requiredCount = 0;
+  /// By the plan's step.
+  std::vector<StepNeeds> needsOf;
+  /// Those of the current step.
+  const StepNeeds *needs = nullptr;
+  /// The programs of iterations before which other steps run.
+  std::map<int64_t, uint32_t> joinedPrograms;
   int64_t requiredGiven = 0;
-  /// The same counts for tensors that must be read. They need not be read in a
-  /// step after finish(), which has waited for the step before.
-  int64_t mustReadCount = 0;
+  /// Tensors that must be read need not be in a step after finish(), which has
+  /// waited for the step before.
   int64_t readCount = 0;
   bool mustRead = false;
 };

@@ -115,9 +115,9 @@ std::unique_ptr<RunTrace> RunTrace::make(const Source &source) {
 RunTrace::RunTrace(const Source &source, std::string file)
     : plan(source.plan), rank(source.rank), path(std::move(file)),
       warn(source.warn), details(source.operations.size()),
-      records(source.schedule, plan.root().tensors()->size()) {
+      records(source.programs, plan.root().tensors()->size()) {
   for (uint32_t i = 0; i < details.size(); ++i) {
-    const fb::Instruction &op = *plan.root().instructions()->Get(i);
+    const fb::Instruction &op = plan.instruction(i);
     details[i] = {bytesOf(source.memory, op),
                   source.operations[i] ? source.operations[i]->bytesSent : 0,
                   axesOf(plan, op)};
@@ -185,7 +185,7 @@ void RunTrace::addInstruction(TraceWriter &trace, uint32_t stream,
                               const RecordRing::Entry &entry,
                               int64_t now) const {
   const auto number = static_cast<uint32_t>(entry.subject);
-  const fb::Instruction &op = *plan.root().instructions()->Get(number);
+  const fb::Instruction &op = plan.instruction(number);
   const Details &of = details[number];
   TraceWriter::Event event =
       eventOf(entry, static_cast<int>(stream) + 1, op.name()->str(), now);

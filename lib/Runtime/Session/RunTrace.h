@@ -40,7 +40,7 @@ public:
     int64_t session;
     const SessionMemory &memory;
     const std::vector<std::unique_ptr<Operation>> &operations;
-    const StreamPrograms &schedule;
+    const std::vector<StreamPrograms> &programs;
     std::function<void(const std::string &)> warn;
   };
 

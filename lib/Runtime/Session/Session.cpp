@@ -8,13 +8,14 @@
 
 #include "Communication/StatusCopy.h"
 #include "Communication/Timeout.h"
-#include "Device/Device.h"
+#include "Plan/Phases.h"
 #include "Plan/Roles.h"
 #include "Session/HostFit.h"
 #include "Session/Operation.h"
 #include "Session/OwnSession.h"
 #include "Session/StreamPrograms.h"
 #include "Session/TensorOwners.h"
+#include "bagua/Runtime/Device.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/Advice.h"
@@ -131,7 +132,7 @@ absl::Status PlanSession::connect() {
   // within the timeout, and not in the first step.
   absl::Status status = makeQueue();
   if (status.ok())
-    status = memory.allocate(*world, *queue, options.checksMemory);
+    status = memory.allocate(backend, *queue, options.checksMemory);
   // Names distinguish the sessions of a world.
   int place = world->nextNumber();
   std::string prefix = place > 0 ? StrCat(place, ": ") : "";
@@ -140,36 +141,44 @@ absl::Status PlanSession::connect() {
   if (status.ok())
     status = meetPlans();
   if (status.ok())
-    status =
-        communicators.create(*plan, *world, prefix, [this](uint32_t stream) {
-          return optionsOf(stream);
-        });
+    status = communicators.create(
+        *plan, rank(), backend, prefix,
+        [this](uint32_t stream) { return optionsOf(stream); });
   if (!status.ok())
     return status;
 
-  std::vector<bool> isGiven = findGivenTensors();
-  std::vector<bool> isRead = findReadByProgram(*plan);
   std::vector<bool> isMovable = findMovable(*plan);
   isUpdated = findUpdatedByRuntime(*plan);
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     const fb::Tensor &tensor = tensorAt(i);
     byName[{tensor.name()->data(), tensor.name()->size()}] = TensorId(i);
     tensors[i].isGivenByProgram = tensor.given_by_program();
-    tensors[i].isRequired = isGiven[i];
     tensors[i].isState = isState(tensor.role());
     tensors[i].isMovable = isMovable[i];
-    tensors[i].mustBeRead =
-        isUpdated[i] && isRead[i] && plan->cluster().isWorker(rank());
-    requiredCount += isGiven[i];
-    mustReadCount += tensors[i].mustBeRead;
   }
+  for (const fb::Step *planned : *plan->root().steps())
+    needsOf.push_back(findNeeds(*planned));
   return absl::OkStatus();
 }
 
-/// The tensors that an instruction waits for and that this rank has.
-std::vector<bool> PlanSession::findGivenTensors() const {
+PlanSession::StepNeeds PlanSession::findNeeds(const fb::Step &planned) const {
+  StepNeeds found;
+  found.isRequired = findGivenTensors(planned);
+  found.mustBeRead = findReadByProgram(*plan, planned);
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    found.mustBeRead[i] =
+        found.mustBeRead[i] && isUpdated[i] && plan->cluster().isWorker(rank());
+    found.requiredCount += found.isRequired[i];
+    found.mustReadCount += found.mustBeRead[i];
+  }
+  return found;
+}
+
+/// The tensors that an instruction of the step waits for and that this rank
+/// has.
+std::vector<bool> PlanSession::findGivenTensors(const fb::Step &planned) const {
   std::vector<bool> isGiven(tensors.size(), false);
-  for (const fb::Instruction *op : *plan->root().instructions())
+  for (const fb::Instruction *op : *planned.instructions())
     if (op->ready())
       for (uint32_t tensor : *op->ready())
         isGiven[tensor] = isHere(tensorAt(tensor));
@@ -206,11 +215,11 @@ absl::Status PlanSession::checkMemory(uint32_t tensor, const void *data,
         StrCat("expected an address divisible by ", alignment));
   if (!data && expected > 0)
     return absl::InvalidArgumentError("the address is null");
-  return world->device().checkAddress(data, bytes);
+  return backend.device().checkAddress(data, bytes);
 }
 
 absl::Status PlanSession::makeQueue() {
-  auto made = world->device().createQueue([this](const absl::Status &why) {
+  auto made = backend.device().createQueue([this](const absl::Status &why) {
     executor
         .fail(withMessage(why, StrCat("rank ", rank(), ": ", why.message())))
         .IgnoreError();
@@ -328,12 +337,13 @@ absl::Status PlanSession::listTensors(const char *what,
 }
 
 absl::Status PlanSession::checkBindings() const {
+  const std::vector<bool> isUsed = findUsed(*plan);
   std::vector<uint32_t> missing;
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     const fb::Tensor &tensor = tensorAt(i);
-    bool isUsed = tensor.users() && tensor.users()->size() > 0;
-    if (isUsed && tensor.arena() < 0 && isHere(tensor) && !memory.isBound(i) &&
-        !tensors[i].isMovable && memory.tensorBytes(i) > 0)
+    if (isUsed[i] && tensor.arena() < 0 && isHere(tensor) &&
+        !memory.isBound(i) && !tensors[i].isMovable &&
+        memory.tensorBytes(i) > 0)
       missing.push_back(i);
   }
   return listTensors("not bound: ", missing, "");
@@ -394,13 +404,47 @@ absl::Status PlanSession::compareStates() {
                  })));
 }
 
+/// The programs of all iterations: first one for each of the plan's steps, then
+/// those of iterations before which other steps run.
+std::vector<StreamPrograms>
+PlanSession::makePrograms(const std::vector<bool> &hasWork) {
+  const fb::Plan &root = plan->root();
+  std::vector<StreamPrograms> programs;
+  for (uint32_t i = 0; i < root.steps()->size(); ++i)
+    programs.push_back(
+        makeStreamPrograms(*plan, i, hasWork, needsOf[i].isRequired));
+  joinedPrograms.clear();
+  for (int64_t iteration : iterationsWithStepsBefore(root)) {
+    if (iteration < firstStep)
+      continue;
+    std::vector<const StreamPrograms *> before;
+    for (uint32_t number : stepsBefore(root, iteration))
+      before.push_back(&programs[number]);
+    StreamPrograms joined =
+        joinPrograms(before, programs[stepOf(root, iteration)]);
+    joinedPrograms[iteration] = static_cast<uint32_t>(programs.size());
+    programs.push_back(std::move(joined));
+  }
+  return programs;
+}
+
+uint32_t PlanSession::programAt(int64_t iteration) const {
+  auto joined = joinedPrograms.find(iteration);
+  return joined == joinedPrograms.end() ? stepOf(plan->root(), iteration)
+                                        : joined->second;
+}
+
+int64_t PlanSession::firstWaiter(TensorId tensor) const {
+  const auto &programs = executor.steps().all();
+  if (programs.empty() || indexOf(tensor) >= tensors.size())
+    return -1;
+  return programs[programAt(step())].firstWaiter[indexOf(tensor)];
+}
+
 absl::Status
 PlanSession::startStreams(std::vector<std::unique_ptr<Operation>> operations,
                           const std::vector<bool> &hasWork) {
-  std::vector<bool> isGiven(tensors.size());
-  for (size_t i = 0; i < tensors.size(); ++i)
-    isGiven[i] = tensors[i].isRequired;
-  StreamPrograms programs = makeStreamPrograms(plan->root(), hasWork, isGiven);
+  std::vector<StreamPrograms> programs = makePrograms(hasWork);
   if (options.trace)
     nameRank(*options.trace, *plan, rank());
   trace = RunTrace::make({*plan, rank(), number, memory, operations, programs,
@@ -427,12 +471,11 @@ absl::Status PlanSession::start() {
     return status;
   if (absl::Status status = checkBindings(); !status.ok())
     return status;
-  const auto &instructions = *plan->root().instructions();
-  OperationSource source = {*plan, rank(), memory, communicators, *world};
+  OperationSource source = {*plan, rank(), memory, communicators, backend};
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<bool> hasWork;
   int64_t scratch = 0;
-  for (uint32_t i = 0; i < instructions.size(); ++i) {
+  for (uint32_t i = 0; i < plan->instructionCount(); ++i) {
     auto made = makeOperation(source, i);
     if (!made.ok())
       return made.status();
@@ -459,8 +502,16 @@ absl::Status PlanSession::start() {
 absl::StatusOr<std::unique_ptr<Session>>
 Session::create(std::shared_ptr<const Plan> plan, std::shared_ptr<World> world,
                 SessionOptions options) {
+  Backend *backend = options.backend.empty() ? &world->control()
+                                             : world->backend(options.backend);
+  if (!backend) {
+    world->abort(absl::InvalidArgumentError(
+        StrCat("rank ", world->rank(), ": this run has no backend '",
+               options.backend, "'")));
+    return world->status();
+  }
   auto session = std::make_unique<PlanSession>(
-      std::move(plan), std::move(world), std::move(options));
+      std::move(plan), std::move(world), *backend, std::move(options));
   if (absl::Status status = session->connect(); !status.ok())
     return session->giveUp(status);
   PlanSession *made = session.get();

@@ -69,13 +69,14 @@ static absl::Status poison(Queue &queue, std::byte *begin, int64_t bytes) {
              : status;
 }
 
-absl::Status SessionMemory::allocate(World &world, Queue &queue, bool guarded) {
+absl::Status SessionMemory::allocate(Backend &backend, Queue &queue,
+                                     bool guarded) {
   isGuarded = guarded;
   for (const fb::Arena *arena : *plan.root().arenas()) {
     int64_t guards = guarded ? 2 * kGuardBytes : 0;
     absl::Status fits = guarded ? checkFits(arena->bytes()) : absl::OkStatus();
     absl::StatusOr<std::shared_ptr<std::byte>> memory =
-        fits.ok() ? world.allocate(roundUp(arena->bytes() + guards)) : fits;
+        fits.ok() ? backend.allocate(roundUp(arena->bytes() + guards)) : fits;
     if (!memory.ok())
       return absl::ResourceExhaustedError(absl::StrCat(
           "rank ", rank, ": no memory for arena '", arena->name()->str(),

@@ -8,9 +8,9 @@
 #ifndef BAGUA_LIB_RUNTIME_SESSION_SESSIONMEMORY_H
 #define BAGUA_LIB_RUNTIME_SESSION_SESSIONMEMORY_H
 
-#include "Kernels/LocalValue.h"
+#include "bagua/Runtime/LocalValue.h"
 
-#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Backend.h"
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
 
@@ -30,7 +30,7 @@ public:
   /// Allocates the arenas in memory of the world. With `guarded`, zones around
   /// each arena are filled with a pattern, and the arenas with bytes that read
   /// as NaN. ResourceExhausted if there is no memory.
-  absl::Status allocate(World &world, Queue &queue, bool guarded);
+  absl::Status allocate(Backend &backend, Queue &queue, bool guarded);
   /// Internal, naming the arena, if a byte of a zone has changed.
   absl::Status checkGuards(Queue &queue) const;
 

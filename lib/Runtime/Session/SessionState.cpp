@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Session/SessionState.h"
+#include "Plan/Phases.h"
 #include "Plan/Roles.h"
 
 #include "Session/TensorOwners.h"
@@ -221,8 +222,8 @@ SavedState describeState(const Plan &plan, int64_t rank, int64_t steps) {
   state.ranks = plan.topology().ranks();
   state.cluster = clusterOf(plan);
   state.plan = plan.root().name()->str();
-  if (plan.root().strategy())
-    absl::StrAppend(&state.plan, "' by '", plan.root().strategy()->str());
+  if (std::string strategies = strategiesOf(plan.root()); !strategies.empty())
+    absl::StrAppend(&state.plan, "' by '", strategies);
   for (const fb::Tensor *tensor : *plan.root().tensors())
     if (tensor->role() == fb::Role::Gradient) {
       SavedTensor gradient = describeTensor(*tensor);
@@ -244,11 +245,11 @@ SavedTensor describeTensor(const fb::Tensor &tensor) {
 
 std::vector<bool> findSaved(const Plan &plan, int64_t rank,
                             const std::vector<bool> &isUpdated) {
+  const std::vector<bool> isUsed = findUsed(plan);
   std::vector<bool> isSaved(isUpdated.size());
   for (uint32_t i = 0; i < isSaved.size(); ++i) {
     const fb::Tensor &tensor = *plan.root().tensors()->Get(i);
-    isSaved[i] = isState(tensor.role()) && tensor.users() &&
-                 tensor.users()->size() > 0 &&
+    isSaved[i] = isState(tensor.role()) && isUsed[i] &&
                  hasTensor(tensor, plan.cluster(), rank) &&
                  (tensor.role() != fb::Role::Param || isUpdated[i] ||
                   tensor.arena() >= 0);

@@ -72,12 +72,14 @@ absl::Status PlanSession::beginStep() {
     log.complete(before, executor.bytesSentIn(before));
   }
   now = next;
+  const uint32_t program = programAt(step());
+  needs = &needsOf[executor.steps().all()[program].step];
   requiredGiven = readCount = 0;
   mustRead = isRunning;
   phase = Phase::InStep;
   isFinished = false;
   isRunning = true;
-  executor.openStep(now);
+  executor.openStep(now, program);
   if (trace)
     trace->recorder().end(call);
   return absl::OkStatus();
@@ -126,7 +128,7 @@ absl::Status PlanSession::give(TensorId tensor, Queue &after) {
   TensorState &state = tensors[indexOf(tensor)];
   state.isOwnedByRuntime = true;
   state.givenStep = now;
-  requiredGiven += state.isRequired;
+  requiredGiven += needs->isRequired[indexOf(tensor)];
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
   if (trace)
     trace->recorder().record(StepRecorder::kGive, now, indexOf(tensor));
@@ -243,48 +245,44 @@ absl::Status PlanSession::takeBack(uint32_t tensor, Queue &before) {
   return status;
 }
 
-absl::Status PlanSession::waitForUsers(TensorId tensor, int64_t step,
-                                       Queue &before) {
-  for (StreamPoint point : executor.schedule().users[indexOf(tensor)])
-    if (absl::Status status =
-            executor.waitFor(point, step, indexOf(tensor), before);
-        !status.ok())
-      return status;
-  return absl::OkStatus();
-}
-
-/// The step in which the tensor that wait() is called for was given or
-/// produced; -1 if there is nothing to wait for.
-int64_t PlanSession::stepToAwait(const TensorState &state) const {
-  if (!state.isGivenByProgram)
-    return state.isState && phase == Phase::InStep ? now - 1 : now;
-  return state.isOwnedByRuntime ? state.givenStep : -1;
+/// What wait() waits for. The step of the tensor's last gift, or the one that
+/// makes it; -1 if there is nothing to wait for. A step that runs before the
+/// current one begins when the step before has ended.
+PlanSession::Awaited PlanSession::awaitedOf(TensorId tensor) const {
+  const TensorState &state = tensors[indexOf(tensor)];
+  int64_t step = now;
+  if (state.isGivenByProgram) {
+    step = state.isOwnedByRuntime ? state.givenStep : -1;
+  } else if (state.isState && phase == Phase::InStep) {
+    const auto &leadUsers = executor.steps().programOf(now).leadUsers;
+    if (!leadUsers.empty() && !leadUsers[indexOf(tensor)].empty())
+      return {now, &leadUsers[indexOf(tensor)]};
+    step = now - 1;
+  }
+  // A tensor that no step has been asked for has been used by nobody.
+  static const std::vector<StreamPoint> kNothing;
+  if (step < 0 || executor.steps().isForgotten(step))
+    return {step, &kNothing};
+  return {step, &executor.steps().programOf(step).users[indexOf(tensor)]};
 }
 
 bool PlanSession::isReady(TensorId tensor) const {
   if (executor.hasFailed() || !checkIndex(tensor).ok())
     return true;
-  int64_t step = stepToAwait(tensors[indexOf(tensor)]);
-  if (step < 0)
-    return true;
-  const auto &users = executor.schedule().users[indexOf(tensor)];
-  return std::all_of(users.begin(), users.end(), [&](StreamPoint point) {
-    return executor.isReached(point, step);
-  });
+  const Awaited awaited = awaitedOf(tensor);
+  return std::all_of(awaited.points->begin(), awaited.points->end(),
+                     [&](StreamPoint point) {
+                       return executor.isReached(point, awaited.step);
+                     });
 }
-
-/// A tensor that no step has been asked for has been used by nobody.
-static const std::vector<StreamPoint> kNothing;
 
 void PlanSession::onDone(TensorId tensor,
                          std::function<void(const absl::Status &)> done) {
   absl::Status status = checkIndex(tensor);
   if (!status.ok())
     return done(refuse(status));
-  int64_t step = stepToAwait(tensors[indexOf(tensor)]);
-  executor.notify(step < 0 ? kNothing
-                           : executor.schedule().users[indexOf(tensor)],
-                  step, std::move(done));
+  const Awaited awaited = awaitedOf(tensor);
+  executor.notify(*awaited.points, awaited.step, std::move(done));
 }
 
 void PlanSession::abort(const absl::Status &why) {
@@ -298,12 +296,14 @@ void PlanSession::abort(const absl::Status &why) {
     begun->write();
 }
 
-/// Waits for a tensor that was given, or is produced, in `step`.
-absl::Status PlanSession::awaitTensor(TensorId tensor, int64_t step,
+absl::Status PlanSession::awaitTensor(TensorId tensor, const Awaited &awaited,
                                       Queue &before) {
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
-  if (absl::Status status = waitForUsers(tensor, step, before); !status.ok())
-    return status;
+  for (StreamPoint point : *awaited.points)
+    if (absl::Status status =
+            executor.waitFor(point, awaited.step, indexOf(tensor), before);
+        !status.ok())
+      return status;
   if (options.trace)
     record("wait", tensor, startNs);
   absl::Status status = takeBack(indexOf(tensor), before);
@@ -316,15 +316,16 @@ absl::Status PlanSession::wait(TensorId tensor, Queue &before) {
   if (absl::Status status = checkIndex(tensor); !status.ok())
     return refuse(status);
   TensorState &state = tensors[indexOf(tensor)];
-  if (state.mustBeRead && std::exchange(state.waitedStep, now) != now)
+  if (needs && needs->mustBeRead[indexOf(tensor)] &&
+      std::exchange(state.waitedStep, now) != now)
     ++readCount;
-  int64_t step = stepToAwait(state);
-  if (step < 0)
+  const Awaited awaited = awaitedOf(tensor);
+  if (awaited.step < 0)
     return absl::OkStatus();
   const uint64_t call =
       trace ? trace->recorder().begin(StepRecorder::kWait, now, indexOf(tensor))
             : 0;
-  absl::Status status = awaitTensor(tensor, step, before);
+  absl::Status status = awaitTensor(tensor, awaited, before);
   if (trace)
     trace->recorder().end(call);
   return status;
@@ -336,14 +337,14 @@ absl::Status PlanSession::missingGift() {
   int64_t first = -1;
   int count = 0;
   for (uint32_t i = 0; i < tensors.size(); ++i) {
-    if (!tensors[i].isRequired || tensors[i].givenStep == now)
+    if (!needs->isRequired[i] || tensors[i].givenStep == now)
       continue;
     first = first < 0 ? i : first;
     if (++count <= kShown)
       missing.push_back(
           StrCat(nameOf(TensorId(i)), ", which ",
                  executor.words().instruction(
-                     static_cast<uint32_t>(executor.schedule().firstWaiter[i])),
+                     static_cast<uint32_t>(firstWaiter(TensorId(i)))),
                  " waits for"));
   }
   if (count > kShown)
@@ -357,7 +358,7 @@ absl::Status PlanSession::missingGift() {
 absl::Status PlanSession::missingWait() {
   std::vector<uint32_t> missing;
   for (uint32_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i].mustBeRead && tensors[i].waitedStep != now)
+    if (needs->mustBeRead[i] && tensors[i].waitedStep != now)
       missing.push_back(i);
   std::string what = StrCat("step ", step(), " ended without a wait for ");
   return refuse(
@@ -372,14 +373,14 @@ absl::Status PlanSession::endStep() {
     return executor.hasFailed() ? executor.failure()
                                 : misuse("endStep before beginStep");
   // A step that has ended may be saved, whatever happens to other ranks.
-  bool isComplete = requiredGiven == requiredCount;
+  bool isComplete = requiredGiven == needs->requiredCount;
   if (executor.hasFailed()) {
     phase = isComplete ? Phase::BetweenSteps : phase;
     return executor.failure();
   }
   if (!isComplete)
     return missingGift();
-  if (mustRead && readCount != mustReadCount)
+  if (mustRead && readCount != needs->mustReadCount)
     return missingWait();
   phase = Phase::BetweenSteps;
   if (trace) {

@@ -33,13 +33,19 @@ std::vector<RecordRing::Entry> RecordRing::read() const {
   return entries;
 }
 
-StepRecorder::StepRecorder(const StreamPrograms &schedule, size_t tensors)
+StepRecorder::StepRecorder(const std::vector<StreamPrograms> &programs,
+                           size_t tensors)
     // A program gives a tensor once in a step, and usually waits for it once.
     : program(kRecordedSteps * (2 * tensors + 4)) {
-  streams.reserve(schedule.streams.size());
-  for (const auto &stream : schedule.streams)
-    streams.push_back({RecordRing(kRecordedSteps * stream.size()),
-                       RecordRing(2 * kRecordedSteps * stream.size()), 0});
+  const size_t count = programs.front().streams.size();
+  streams.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    size_t longest = 0;
+    for (const StreamPrograms &program : programs)
+      longest = std::max(longest, program.streams[i].size());
+    streams.push_back({RecordRing(kRecordedSteps * longest),
+                       RecordRing(2 * kRecordedSteps * longest), 0});
+  }
 }
 
 void StepRecorder::beginInstruction(uint32_t stream, uint64_t sequence,

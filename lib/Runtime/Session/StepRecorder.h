@@ -97,7 +97,7 @@ public:
   enum Obstacle : uint32_t { kGift, kStream };
 
   /// Allocates the rings. `tensors` is the number of tensors in the plan.
-  StepRecorder(const StreamPrograms &schedule, size_t tensors);
+  StepRecorder(const std::vector<StreamPrograms> &programs, size_t tensors);
 
   // For the thread that runs instruction `sequence` of a stream, counted since
   // start(). Steps count from 0 here.

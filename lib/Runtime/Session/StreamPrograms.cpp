@@ -1,4 +1,4 @@
-//===- StreamPrograms.cpp - The waits of streams within a step ------------===//
+//===- StreamPrograms.cpp - The waits of streams within an iteration ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The builder walks the instructions once, in launch order. An instruction that
@@ -46,13 +46,18 @@ void makeUnique(std::vector<uint32_t> &list) {
 
 class ScheduleBuilder {
 public:
-  ScheduleBuilder(const fb::Plan &plan, const std::vector<bool> &hasWork,
+  ScheduleBuilder(const Plan &loaded, uint32_t number,
+                  const std::vector<bool> &hasWork,
                   const std::vector<bool> &isGiven)
-      : plan(plan), hasWork(hasWork), isGiven(isGiven),
-        isLeftOut(plan.instructions()->size(), false),
+      : plan(loaded.root()), step(*plan.steps()->Get(number)),
+        instructions(*step.instructions()),
+        first(loaded.firstInstructionOf(number)), hasWork(hasWork),
+        isGiven(isGiven), isLeftOut(instructions.size(), false),
         doneWhen(isLeftOut.size()), predecessor(isLeftOut.size(), -1),
         lastOfStream(plan.streams()->size(), -1),
         furthest(plan.streams()->size()) {
+    schedule.step = number;
+    schedule.lead.assign(plan.streams()->size(), 0);
     schedule.streams.resize(plan.streams()->size());
     schedule.users.resize(plan.tensors()->size());
     schedule.firstWaiter.assign(plan.tensors()->size(), -1);
@@ -71,6 +76,10 @@ private:
   void resolveUsers();
 
   const fb::Plan &plan;
+  const fb::Step &step;
+  /// Numbered from 0 here, and from `first` in the plan.
+  const flatbuffers::Vector<flatbuffers::Offset<fb::Instruction>> &instructions;
+  const uint32_t first;
   const std::vector<bool> &hasWork;
   const std::vector<bool> &isGiven;
   StreamPrograms schedule;
@@ -99,7 +108,7 @@ private:
 
 void ScheduleBuilder::addReady(uint32_t number,
                                std::vector<uint32_t> &list) const {
-  if (auto *ready = plan.instructions()->Get(number)->ready())
+  if (auto *ready = instructions.Get(number)->ready())
     for (uint32_t tensor : *ready)
       if (isGiven[tensor])
         list.push_back(tensor);
@@ -122,7 +131,7 @@ void ScheduleBuilder::collectReady(uint32_t from, uint32_t stream,
       continue;
     seen[number] |= bit;
     addReady(number, list);
-    if (auto *after = plan.instructions()->Get(number)->after())
+    if (auto *after = instructions.Get(number)->after())
       stack.insert(stack.end(), after->begin(), after->end());
     if (predecessor[number] >= 0)
       stack.push_back(static_cast<uint32_t>(predecessor[number]));
@@ -134,8 +143,7 @@ void ScheduleBuilder::collectReady(uint32_t from, uint32_t stream,
 /// back to the program, up to where an earlier collective of the stream has
 /// been.
 std::vector<uint32_t> ScheduleBuilder::collectGifts(uint32_t number) {
-  const uint64_t bit = uint64_t{1}
-                       << plan.instructions()->Get(number)->stream();
+  const uint64_t bit = uint64_t{1} << instructions.Get(number)->stream();
   std::vector<uint32_t> gifts;
   stack.assign(1, number);
   while (!stack.empty()) {
@@ -143,7 +151,7 @@ std::vector<uint32_t> ScheduleBuilder::collectGifts(uint32_t number) {
     stack.pop_back();
     if (std::exchange(carriedBy[at], carriedBy[at] | bit) & bit)
       continue;
-    const fb::Instruction &op = *plan.instructions()->Get(at);
+    const fb::Instruction &op = *instructions.Get(at);
     if (op.ready())
       for (uint32_t tensor : *op.ready())
         if (!(std::exchange(giftCarriedBy[tensor],
@@ -159,7 +167,7 @@ std::vector<uint32_t> ScheduleBuilder::collectGifts(uint32_t number) {
 }
 
 void ScheduleBuilder::visit(uint32_t number) {
-  const fb::Instruction &op = *plan.instructions()->Get(number);
+  const fb::Instruction &op = *instructions.Get(number);
   uint32_t stream = op.stream();
   std::vector<uint32_t> before;
   if (op.after())
@@ -171,7 +179,7 @@ void ScheduleBuilder::visit(uint32_t number) {
   addReady(number, waits.ready);
   for (uint32_t tensor : waits.ready)
     if (schedule.firstWaiter[tensor] < 0)
-      schedule.firstWaiter[tensor] = number;
+      schedule.firstWaiter[tensor] = first + number;
   for (uint32_t other : before)
     furthest.add(doneWhen[other]);
   // Instructions of the step before may come later in the plan. They are
@@ -181,7 +189,7 @@ void ScheduleBuilder::visit(uint32_t number) {
   if (waitsForPrevious)
     for (uint32_t other : *op.after_previous())
       previous.push_back({number, other});
-  if (!hasWork[number] && !waitsForPrevious) {
+  if (!hasWork[first + number] && !waitsForPrevious) {
     isLeftOut[number] = true;
     doneWhen[number] = furthest.take();
     return;
@@ -192,7 +200,7 @@ void ScheduleBuilder::visit(uint32_t number) {
   auto &list = schedule.streams[stream];
   furthest.drop(stream); // its own stream's order
   waits.after = furthest.take();
-  list.push_back({number, std::move(waits), {}});
+  list.push_back({first + number, std::move(waits), {}});
   if (kindOf(op.opcode()) == InstructionKind::Collective)
     list.back().carries = collectGifts(number);
   doneWhen[number] = {{stream, static_cast<uint32_t>(list.size())}};
@@ -203,15 +211,15 @@ void ScheduleBuilder::visit(uint32_t number) {
 /// are in flight.
 void ScheduleBuilder::resolvePrevious() {
   std::sort(previous.begin(), previous.end());
-  std::vector<ScheduledInstruction *> byNumber(plan.instructions()->size());
+  std::vector<ScheduledInstruction *> byNumber(instructions.size());
   for (auto &stream : schedule.streams)
     for (ScheduledInstruction &op : stream)
-      byNumber[op.instruction] = &op;
+      byNumber[op.instruction - first] = &op;
   for (size_t i = 0; i < previous.size(); ++i) {
     auto [number, other] = previous[i];
     Conditions &waits = byNumber[number]->waits;
-    collectReady(other, plan.instructions()->Get(number)->stream(),
-                 seenPreviousBy, waits.readyPrevious);
+    collectReady(other, instructions.Get(number)->stream(), seenPreviousBy,
+                 waits.readyPrevious);
     furthest.add(doneWhen[other]);
     if (i + 1 == previous.size() || previous[i + 1].first != number)
       waits.afterPrevious = furthest.take();
@@ -226,8 +234,8 @@ void ScheduleBuilder::resolvePrevious() {
 void ScheduleBuilder::orderReady() {
   std::vector<uint32_t> order(plan.tensors()->size());
   uint32_t count = 0;
-  if (plan.program())
-    for (const fb::ProgramOp *op : *plan.program())
+  if (step.program())
+    for (const fb::ProgramOp *op : *step.program())
       if (op->gives())
         for (uint32_t tensor : *op->gives())
           order[tensor] = ++count;
@@ -239,19 +247,19 @@ void ScheduleBuilder::orderReady() {
 }
 
 void ScheduleBuilder::resolveUsers() {
-  for (uint32_t i = 0; i < plan.tensors()->size(); ++i)
-    if (auto *users = plan.tensors()->Get(i)->users()) {
-      for (uint32_t user : *users)
+  for (const fb::TensorUse *use : *step.uses())
+    if (use->instructions()) {
+      for (uint32_t user : *use->instructions())
         furthest.add(doneWhen[user]);
-      schedule.users[i] = furthest.take();
+      schedule.users[use->tensor()] = furthest.take();
     }
 }
 
 StreamPrograms ScheduleBuilder::build() {
-  seenBy.assign(plan.instructions()->size(), 0);
+  seenBy.assign(instructions.size(), 0);
   seenPreviousBy = carriedBy = seenBy;
   giftCarriedBy.assign(plan.tensors()->size(), 0);
-  for (uint32_t i = 0; i < plan.instructions()->size(); ++i)
+  for (uint32_t i = 0; i < instructions.size(); ++i)
     visit(i);
   resolvePrevious();
   orderReady();
@@ -261,10 +269,61 @@ StreamPrograms ScheduleBuilder::build() {
 
 } // namespace
 
-StreamPrograms makeStreamPrograms(const fb::Plan &plan,
+StreamPrograms makeStreamPrograms(const Plan &plan, uint32_t step,
                                   const std::vector<bool> &hasWork,
                                   const std::vector<bool> &isGiven) {
-  return ScheduleBuilder(plan, hasWork, isGiven).build();
+  return ScheduleBuilder(plan, step, hasWork, isGiven).build();
+}
+
+/// The ends of all streams, as a condition of one of them.
+static std::vector<StreamPoint> endsBeside(const StreamPrograms &programs,
+                                           uint32_t own) {
+  std::vector<StreamPoint> ends;
+  for (uint32_t i = 0; i < programs.streams.size(); ++i)
+    if (i != own && !programs.streams[i].empty())
+      ends.push_back({i, static_cast<uint32_t>(programs.streams[i].size())});
+  return ends;
+}
+
+/// Adds the programs of a step that begins when `joined` has ended.
+static void append(StreamPrograms &joined, const StreamPrograms &next) {
+  const StreamPrograms before = joined;
+  FurthestPoints furthest(joined.streams.size());
+  auto shift = [&](std::vector<StreamPoint> points) {
+    for (StreamPoint &point : points)
+      point.count += static_cast<uint32_t>(before.streams[point.stream].size());
+    return points;
+  };
+  for (uint32_t i = 0; i < joined.streams.size(); ++i)
+    for (const ScheduledInstruction &op : next.streams[i]) {
+      ScheduledInstruction &added = joined.streams[i].emplace_back(op);
+      furthest.add(shift(op.waits.after));
+      if (joined.streams[i].size() == before.streams[i].size() + 1)
+        furthest.add(endsBeside(before, i));
+      added.waits.after = furthest.take();
+    }
+  for (uint32_t i = 0; i < joined.users.size(); ++i) {
+    furthest.add(before.users[i]);
+    furthest.add(shift(next.users[i]));
+    joined.users[i] = furthest.take();
+    if (joined.firstWaiter[i] < 0)
+      joined.firstWaiter[i] = next.firstWaiter[i];
+  }
+  joined.step = next.step;
+}
+
+StreamPrograms joinPrograms(const std::vector<const StreamPrograms *> &before,
+                            const StreamPrograms &step) {
+  if (before.empty())
+    return step;
+  StreamPrograms joined = *before.front();
+  for (size_t i = 1; i < before.size(); ++i)
+    append(joined, *before[i]);
+  joined.leadUsers = joined.users;
+  for (uint32_t i = 0; i < joined.lead.size(); ++i)
+    joined.lead[i] = static_cast<uint32_t>(joined.streams[i].size());
+  append(joined, step);
+  return joined;
 }
 
 } // namespace bagua::runtime

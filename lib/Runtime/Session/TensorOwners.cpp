@@ -8,6 +8,7 @@
 #include "Session/TensorOwners.h"
 
 #include "Plan/Opcodes.h"
+#include "Plan/Phases.h"
 #include "Plan/Roles.h"
 
 #include "bagua/Support/DataType.h"
@@ -52,10 +53,11 @@ std::vector<bool> findUpdatedByRuntime(const Plan &plan) {
   const fb::Plan &root = plan.root();
   std::vector<bool> isWritten(root.tensors()->size(), false);
   std::vector<Extents> written(root.arenas()->size());
-  for (const fb::Instruction *op : *root.instructions()) {
-    if (kindOf(op->opcode()) == InstructionKind::After || !op->outputs())
+  for (uint32_t i = 0; i < plan.instructionCount(); ++i) {
+    const fb::Instruction &op = plan.instruction(i);
+    if (kindOf(op.opcode()) == InstructionKind::After || !op.outputs())
       continue;
-    for (uint32_t number : *op->outputs()) {
+    for (uint32_t number : *op.outputs()) {
       const fb::Value &value = *root.values()->Get(number);
       if (value.tensor() >= 0)
         isWritten[value.tensor()] = true;
@@ -84,13 +86,12 @@ std::vector<bool> findUpdatedByRuntime(const Plan &plan) {
 }
 
 // Sets of 64 tensors at a time are passed from instruction to instruction.
-std::vector<bool> findMovable(const Plan &plan) {
+static void keepMovable(const Plan &plan, const fb::Step &step,
+                        std::vector<bool> &isMovable) {
   constexpr uint32_t kSetSize = 64;
-  const auto &tensors = *plan.root().tensors();
-  const auto &instructions = *plan.root().instructions();
-  std::vector<bool> isMovable(tensors.size(), false);
+  const auto &instructions = *step.instructions();
   std::vector<uint64_t> awaits(instructions.size());
-  for (uint32_t first = 0; first < tensors.size(); first += kSetSize) {
+  for (uint32_t first = 0; first < isMovable.size(); first += kSetSize) {
     std::vector<uint64_t> hasAwaited(plan.root().streams()->size(), 0);
     for (uint32_t i = 0; i < instructions.size(); ++i) {
       const fb::Instruction &op = *instructions.Get(i);
@@ -104,26 +105,39 @@ std::vector<bool> findMovable(const Plan &plan) {
           set |= awaits[other];
       awaits[i] = set;
     }
-    for (uint32_t i = first; i < tensors.size() && i - first < kSetSize; ++i) {
-      const fb::Tensor &tensor = *tensors.Get(i);
-      bool isMoved = tensor.given_by_program() && !isState(tensor.role());
-      if (tensor.users())
-        for (uint32_t user : *tensor.users())
-          isMoved = isMoved && (awaits[user] >> (i - first) & 1);
-      isMovable[i] = isMoved;
-    }
+    for (uint32_t i = first; i < isMovable.size() && i - first < kSetSize; ++i)
+      if (auto *users = usersOf(step, i))
+        for (uint32_t user : *users)
+          isMovable[i] = isMovable[i] && (awaits[user] >> (i - first) & 1);
   }
+}
+
+std::vector<bool> findMovable(const Plan &plan) {
+  std::vector<bool> isMovable;
+  for (const fb::Tensor *tensor : *plan.root().tensors())
+    isMovable.push_back(tensor->given_by_program() && !isState(tensor->role()));
+  for (const fb::Step *step : *plan.root().steps())
+    keepMovable(plan, *step, isMovable);
   return isMovable;
 }
 
-std::vector<bool> findReadByProgram(const Plan &plan) {
+std::vector<bool> findReadByProgram(const Plan &plan, const fb::Step &step) {
   std::vector<bool> isRead(plan.root().tensors()->size(), false);
-  if (plan.root().program())
-    for (const fb::ProgramOp *op : *plan.root().program())
+  if (step.program())
+    for (const fb::ProgramOp *op : *step.program())
       if (op->waits())
         for (uint32_t tensor : *op->waits())
           isRead[tensor] = true;
   return isRead;
+}
+
+std::vector<bool> findUsed(const Plan &plan) {
+  std::vector<bool> isUsed(plan.root().tensors()->size(), false);
+  for (const fb::Step *step : *plan.root().steps())
+    for (const fb::TensorUse *use : *step->uses())
+      if (use->instructions() && use->instructions()->size() > 0)
+        isUsed[use->tensor()] = true;
+  return isUsed;
 }
 
 } // namespace bagua::runtime

@@ -10,6 +10,7 @@
 #define BAGUA_LIB_RUNTIME_SESSION_TENSOROWNERS_H
 
 #include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/PlanGenerated.h"
 
 #include <vector>
 
@@ -19,14 +20,17 @@ namespace bagua::runtime {
 /// doesn't give. Linear in the plan's size, except for a sort.
 std::vector<bool> findUpdatedByRuntime(const Plan &plan);
 
-/// By tensor: whether work of the program waits for it, if the plan knows that
-/// work.
-std::vector<bool> findReadByProgram(const Plan &plan);
+/// By tensor: whether work of the program in a step waits for it, if the plan
+/// knows that work.
+std::vector<bool> findReadByProgram(const Plan &plan, const fb::Step &step);
 
 /// By tensor: whether the program may have it at another address in each step.
 /// It may if it gives the tensor, the tensor is no state, and no instruction
 /// touches it before it is given.
 std::vector<bool> findMovable(const Plan &plan);
+
+/// By tensor: whether an instruction of any step touches it.
+std::vector<bool> findUsed(const Plan &plan);
 
 } // namespace bagua::runtime
 

@@ -57,7 +57,7 @@ struct LinkSharers {
 };
 
 static LinkSharers sharersOf(const ClusterModel &cluster, int axis,
-                             const CollectiveCall &call) {
+                             const SizedCollective &call) {
   LinkSharers sharers;
   int64_t rest = cluster.axes[axis].sharers;
   for (int inner = cluster.axisCount() - 1; inner > axis; --inner) {
@@ -80,7 +80,7 @@ static LinkSharers sharersOf(const ClusterModel &cluster, int axis,
 /// is spread evenly over the links of all ranks of the group, as NCCL's several
 /// rings do: groups in a coordinate of the axis divided by links there.
 static double ringsOnLink(const ClusterModel &cluster, int axis,
-                          const CollectiveCall &call) {
+                          const SizedCollective &call) {
   double groups = 1, ranks = 1;
   for (int inner = axis + 1; inner < cluster.axisCount(); ++inner) {
     if (has(call.roots, inner))
@@ -136,7 +136,7 @@ static int halvesOf(Collective collective) {
 //===----------------------------------------------------------------------===//
 
 static CollectiveCost ringCost(const ClusterModel &cluster,
-                               const CollectiveCall &call) {
+                               const SizedCollective &call) {
   auto n = static_cast<double>(cluster.groupSize(call.over));
   int halves = halvesOf(call.collective);
   CollectiveCost cost;
@@ -157,7 +157,7 @@ static CollectiveCost ringCost(const ClusterModel &cluster,
 }
 
 static CollectiveCost treeCost(const ClusterModel &cluster,
-                               const CollectiveCall &call) {
+                               const SizedCollective &call) {
   int passes = call.collective == Collective::AllReduce ? 2 : 1;
   double bytes = passes * static_cast<double>(call.bytes);
   CollectiveCost cost;
@@ -176,7 +176,7 @@ static CollectiveCost treeCost(const ClusterModel &cluster,
 }
 
 static CollectiveCost halvingDoublingCost(const ClusterModel &cluster,
-                                          const CollectiveCall &call) {
+                                          const SizedCollective &call) {
   int axis = outermostOf(call.over);
   int halves = halvesOf(call.collective);
   auto n = static_cast<double>(cluster.axes[axis].size);
@@ -191,7 +191,7 @@ static CollectiveCost halvingDoublingCost(const ClusterModel &cluster,
 }
 
 static CollectiveCost directCost(const ClusterModel &cluster,
-                                 const CollectiveCall &call) {
+                                 const SizedCollective &call) {
   auto n = static_cast<double>(cluster.groupSize(call.over));
   int rounds = std::max(halvesOf(call.collective), 1);
   auto bytes = static_cast<double>(call.bytes);
@@ -214,7 +214,7 @@ static CollectiveCost directCost(const ClusterModel &cluster,
 }
 
 static CollectiveCost exchangeCost(const ClusterModel &cluster,
-                                   const CollectiveCall &call) {
+                                   const SizedCollective &call) {
   bool isRing = call.collective == Collective::ExchangeRing;
   CollectiveCost cost;
   cost.bytesSent = (isRing ? 2.0 : 1.0) * static_cast<double>(call.bytes);
@@ -255,7 +255,7 @@ struct ColocatedLoad {
 /// Servers stand at coordinate 0 of the axes that are not theirs, so the
 /// fullest link of a worker is the link of a worker at another coordinate.
 static ColocatedLoad colocatedLoad(const ClusterModel &cluster, int axis,
-                                   const CollectiveCall &call) {
+                                   const SizedCollective &call) {
   auto sizeOf = [&](int at) {
     return static_cast<double>(cluster.axes[at].size);
   };
@@ -291,7 +291,7 @@ static ColocatedLoad colocatedLoad(const ClusterModel &cluster, int axis,
 /// Rank 0 shares its host with the first server of those that share one with
 /// workers.
 static double sentByRank0(const ClusterModel &cluster,
-                          const CollectiveCall &call, double workers) {
+                          const SizedCollective &call, double workers) {
   auto bytes = static_cast<double>(call.bytes);
   double own = 0;
   if (cluster.colocatedServers() > 0 && call.server < 0)
@@ -308,7 +308,7 @@ static double sentByRank0(const ClusterModel &cluster,
 /// average, because other values lie on other servers, but loads its own
 /// server's link while it is sent.
 static CollectiveCost serverCost(const ClusterModel &cluster,
-                                 const CollectiveCall &call) {
+                                 const SizedCollective &call) {
   bool isPush = call.collective == Collective::Push;
   auto bytes = static_cast<double>(call.bytes);
   auto hosts = static_cast<double>(cluster.colocatedServers());
@@ -369,10 +369,10 @@ static CollectiveCost serverCost(const ClusterModel &cluster,
 }
 
 static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
-                                                  const CollectiveCall &call);
+                                                  const SizedCollective &call);
 
 std::optional<CollectiveCost> bagua::costBy(const ClusterModel &cluster,
-                                            const CollectiveCall &call,
+                                            const SizedCollective &call,
                                             Algorithm algorithm) {
   bool isOnServers = usesServers(call.collective);
   bool isRooted = call.collective == Collective::Reduce ||
@@ -418,7 +418,7 @@ std::optional<CollectiveCost> bagua::costBy(const ClusterModel &cluster,
 
 /// The cheapest of the formulas that apply.
 static CollectiveCost costByFormula(const ClusterModel &cluster,
-                                    const CollectiveCall &call) {
+                                    const SizedCollective &call) {
   std::optional<CollectiveCost> best;
   for (Algorithm algorithm : {Algorithm::Ring, Algorithm::Tree,
                               Algorithm::HalvingDoubling, Algorithm::Direct}) {
@@ -443,7 +443,7 @@ static CollectiveCost costByFormula(const ClusterModel &cluster,
 /// formula's time, less whatever the largest measured time was below the
 /// formula's.
 static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
-                                                  const CollectiveCall &call) {
+                                                  const SizedCollective &call) {
   int axis = outermostOf(call.over);
   if (call.over != AxisSet(1) << axis)
     return std::nullopt;
@@ -454,7 +454,7 @@ static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
   CollectiveCost cost = costByFormula(cluster, call);
   double ns = interpolate(table->second, call.bytes);
   if (auto [bytes, largestNs] = table->second.back(); call.bytes > bytes) {
-    CollectiveCall largest = call;
+    SizedCollective largest = call;
     largest.bytes = bytes;
     double byFormula = costByFormula(cluster, largest).ns();
     const auto measuredNs = static_cast<double>(largestNs);
@@ -475,7 +475,7 @@ namespace {
 /// doesn't see the cut: both parts take part in it, or neither does.
 class Joined {
 public:
-  Joined(const ClusterModel &cut, const CollectiveCall &call);
+  Joined(const ClusterModel &cut, const SizedCollective &call);
 
   /// The cost on the links of the cluster that was cut.
   CollectiveCost cost() const;
@@ -485,14 +485,14 @@ private:
   AxisSet joined(AxisSet set) const;
 
   const ClusterModel &cut;
-  CollectiveCall call;
+  SizedCollective call;
   ClusterModel cluster;
   /// For each axis of the joined cluster, the first axis in the cut cluster.
   std::vector<int> firstOf;
 };
 } // namespace
 
-Joined::Joined(const ClusterModel &cutCluster, const CollectiveCall &cutCall)
+Joined::Joined(const ClusterModel &cutCluster, const SizedCollective &cutCall)
     : cut(cutCluster), call(cutCall), cluster(cutCluster) {
   cluster.axes.clear();
   for (int axis = 0; axis < cut.axisCount(); ++axis) {
@@ -553,7 +553,7 @@ CollectiveCost Joined::cost() const {
 }
 
 CollectiveCost bagua::cheapestCost(const ClusterModel &cluster,
-                                   const CollectiveCall &call) {
+                                   const SizedCollective &call) {
   for (const AxisModel &axis : cluster.axes)
     if (axis.linksOf >= 0)
       return Joined(cluster, call).cost();

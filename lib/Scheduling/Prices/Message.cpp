@@ -104,10 +104,10 @@ static int64_t partOf(const ClusterModel &cluster, int64_t bytes, AxisSet axes,
 
 /// The calls, in order, that leave on each rank of the outer axes the part that
 /// it has to sum. Each call is undone after the sum.
-static std::vector<CollectiveCall> expandInner(const ClusterModel &cluster,
-                                               const AllReduceForm &form,
-                                               AxisSet over, int64_t bytes,
-                                               int64_t elementBytes) {
+static std::vector<SizedCollective> expandInner(const ClusterModel &cluster,
+                                                const AllReduceForm &form,
+                                                AxisSet over, int64_t bytes,
+                                                int64_t elementBytes) {
   switch (shapeOf(form.kind).hierarchy) {
   case Hierarchy::Flat:
     return {};
@@ -118,7 +118,7 @@ static std::vector<CollectiveCall> expandInner(const ClusterModel &cluster,
       return {};
     return {{Collective::ReduceScatter, form.inner, bytes}};
   case Hierarchy::Multilevel: {
-    std::vector<CollectiveCall> scatters;
+    std::vector<SizedCollective> scatters;
     for (int axis = cluster.axisCount() - 1; axis >= 0; --axis)
       if (has(over, axis)) {
         AxisSet set = AxisSet(1) << axis;
@@ -132,8 +132,8 @@ static std::vector<CollectiveCall> expandInner(const ClusterModel &cluster,
 }
 
 /// The calls that sum the results of the inner phases: `bytes` over `outer`.
-static std::vector<CollectiveCall> expandSum(FormShape shape, AxisSet outer,
-                                             int64_t bytes, AxisSet roots) {
+static std::vector<SizedCollective> expandSum(FormShape shape, AxisSet outer,
+                                              int64_t bytes, AxisSet roots) {
   if (shape.hierarchy == Hierarchy::Multilevel)
     return {}; // the last scatter has summed all
   if (shape.summedBy == SummedBy::Servers)
@@ -144,19 +144,19 @@ static std::vector<CollectiveCall> expandSum(FormShape shape, AxisSet outer,
   return {{Collective::AllReduce, outer, bytes, roots}};
 }
 
-static std::vector<CollectiveCall> expandForm(const ClusterModel &cluster,
-                                              const AllReduceForm &form,
-                                              AxisSet over, int64_t bytes,
-                                              int64_t elementBytes) {
+static std::vector<SizedCollective> expandForm(const ClusterModel &cluster,
+                                               const AllReduceForm &form,
+                                               AxisSet over, int64_t bytes,
+                                               int64_t elementBytes) {
   const FormShape shape = shapeOf(form.kind);
-  const std::vector<CollectiveCall> inner =
+  const std::vector<SizedCollective> inner =
       expandInner(cluster, form, over, bytes, elementBytes);
   const bool isScattered = shape.hierarchy == Hierarchy::Rail;
   const bool isRooted = shape.hierarchy == Hierarchy::Leader;
   const int64_t sumBytes =
       isScattered ? partOf(cluster, bytes, form.inner, elementBytes) : bytes;
-  std::vector<CollectiveCall> calls = inner;
-  for (const CollectiveCall &call : expandSum(
+  std::vector<SizedCollective> calls = inner;
+  for (const SizedCollective &call : expandSum(
            shape, over & ~form.inner, sumBytes, isRooted ? form.inner : 0))
     calls.push_back(call);
   for (size_t i = inner.size(); i-- > 0;) {
@@ -170,7 +170,7 @@ static std::vector<CollectiveCall> expandForm(const ClusterModel &cluster,
 /// The bytes of a collective's result that have no place in the program's
 /// tensors.
 static int64_t keptBytesOf(const ClusterModel &cluster,
-                           const CollectiveCall &call, int64_t elementBytes) {
+                           const SizedCollective &call, int64_t elementBytes) {
   auto partOf = [&](int64_t ranks) {
     return partSize(call.bytes / elementBytes, ranks) * elementBytes;
   };
@@ -197,12 +197,12 @@ static int64_t keptBytesOf(const ClusterModel &cluster,
   return 0;
 }
 
-/// A form round all_reduces, whose own steps are to be expanded further.
-static std::vector<CollectiveCall> expandAround(const ClusterModel &cluster,
-                                                const AllReduceForm &form,
-                                                const Message &message) {
+/// A form round all_reduces, whose own stages are to be expanded further.
+static std::vector<SizedCollective> expandAround(const ClusterModel &cluster,
+                                                 const AllReduceForm &form,
+                                                 const Message &message) {
   AllReduceForm kept = {hierarchyOf(form.kind), form.inner};
-  std::vector<CollectiveCall> calls = expandForm(
+  std::vector<SizedCollective> calls = expandForm(
       cluster, kept, message.over, message.bytes(), message.elementBytes);
   if (kept.kind != FormKind::Multilevel)
     return calls;
@@ -215,26 +215,26 @@ static std::vector<CollectiveCall> expandAround(const ClusterModel &cluster,
 
 /// An all_reduce whose terms are encoded on their way.
 static void scatterGather(const ClusterModel &cluster,
-                          const CollectiveCall &call, const Message &message,
-                          std::vector<MessageStep> &steps) {
+                          const SizedCollective &call, const Message &message,
+                          std::vector<MessageStage> &stages) {
   int64_t ranks = cluster.groupSize(call.over);
   int64_t part = partSize(call.bytes / message.elementBytes, ranks);
   int64_t partBytes = part * message.elementBytes;
   int64_t slot = encodedSlotBytes(message.wire, part, message.elementBytes);
   int64_t slots = ranks * slot;
-  auto add = [&](MessageStep::Kind kind, int64_t moved, int64_t kept) {
-    MessageStep &step = steps.emplace_back();
-    step.kind = kind;
-    step.wire = message.wire;
-    step.movedBytes = moved;
-    step.keptBytes = kept;
-    return &step;
+  auto add = [&](MessageStage::Kind kind, int64_t moved, int64_t kept) {
+    MessageStage &stage = stages.emplace_back();
+    stage.kind = kind;
+    stage.wire = message.wire;
+    stage.movedBytes = moved;
+    stage.keptBytes = kept;
+    return &stage;
   };
   auto send = [&](Collective collective, int64_t kept) {
-    add(MessageStep::Kind::Collective, 0, kept)->call = {collective, call.over,
-                                                         slots, call.roots};
+    add(MessageStage::Kind::Collective, 0, kept)->call = {collective, call.over,
+                                                          slots, call.roots};
   };
-  using Kind = MessageStep::Kind;
+  using Kind = MessageStage::Kind;
   add(Kind::Encode, call.bytes + slots, slots)->parts = call.over;
   send(Collective::AllToAll, slots);
   add(Kind::Decode, slots + partBytes, partBytes)->terms = call.over;
@@ -245,64 +245,64 @@ static void scatterGather(const ClusterModel &cluster,
   add(Kind::Decode, slots + call.bytes, 0)->parts = call.over;
 }
 
-static std::vector<MessageStep> expandEncoded(const ClusterModel &cluster,
-                                              const Message &message,
-                                              const AllReduceForm &form) {
-  std::vector<MessageStep> steps;
-  for (const CollectiveCall &call : expandAround(cluster, form, message)) {
+static std::vector<MessageStage> expandEncoded(const ClusterModel &cluster,
+                                               const Message &message,
+                                               const AllReduceForm &form) {
+  std::vector<MessageStage> stages;
+  for (const SizedCollective &call : expandAround(cluster, form, message)) {
     // A rank alone has nothing to send, and loses nothing.
     if (call.collective == Collective::AllReduce &&
         cluster.groupSize(call.over) > 1) {
-      scatterGather(cluster, call, message, steps);
+      scatterGather(cluster, call, message, stages);
       continue;
     }
-    MessageStep &step = steps.emplace_back();
-    step.kind = MessageStep::Kind::Collective;
-    step.call = call;
-    step.keptBytes = keptBytesOf(cluster, call, message.elementBytes);
+    MessageStage &stage = stages.emplace_back();
+    stage.kind = MessageStage::Kind::Collective;
+    stage.call = call;
+    stage.keptBytes = keptBytesOf(cluster, call, message.elementBytes);
   }
-  return steps;
+  return stages;
 }
 
-std::vector<MessageStep> bagua::expandMessage(const ClusterModel &cluster,
-                                              const Message &message,
-                                              const AllReduceForm &form,
-                                              int64_t server) {
+std::vector<MessageStage> bagua::expandMessage(const ClusterModel &cluster,
+                                               const Message &message,
+                                               const AllReduceForm &form,
+                                               int64_t server) {
   if (!isReducible(message.wire))
     return expandEncoded(cluster, message, form);
-  std::vector<MessageStep> steps;
+  std::vector<MessageStage> stages;
   int64_t sent = message.bytesOnWire();
   int64_t elementBytes = encodedBytes(message.wire, 1, message.elementBytes);
   bool isEncoded = !message.wire.isNone();
-  auto convert = [&](MessageStep::Kind kind, int64_t keptBytes) {
-    MessageStep &step = steps.emplace_back();
-    step.kind = kind;
-    step.wire = message.wire;
-    step.movedBytes = message.bytes() + sent;
-    step.keptBytes = keptBytes;
+  auto convert = [&](MessageStage::Kind kind, int64_t keptBytes) {
+    MessageStage &stage = stages.emplace_back();
+    stage.kind = kind;
+    stage.wire = message.wire;
+    stage.movedBytes = message.bytes() + sent;
+    stage.keptBytes = keptBytes;
   };
   if (isEncoded)
-    convert(MessageStep::Kind::Encode, sent);
-  for (const CollectiveCall &call :
+    convert(MessageStage::Kind::Encode, sent);
+  for (const SizedCollective &call :
        expandForm(cluster, form, message.over, sent, elementBytes)) {
-    MessageStep &step = steps.emplace_back();
-    step.kind = MessageStep::Kind::Collective;
-    step.call = call;
+    MessageStage &stage = stages.emplace_back();
+    stage.kind = MessageStage::Kind::Collective;
+    stage.call = call;
     if (usesServers(call.collective))
-      step.call.server = server;
-    step.keptBytes = keptBytesOf(cluster, step.call, elementBytes);
+      stage.call.server = server;
+    stage.keptBytes = keptBytesOf(cluster, stage.call, elementBytes);
   }
   // A decoded message has its place in the elements' own memory.
   if (isEncoded)
-    convert(MessageStep::Kind::Decode, 0);
-  return steps;
+    convert(MessageStage::Kind::Decode, 0);
+  return stages;
 }
 
 int64_t bagua::servedBytes(const ClusterModel &cluster, const Message &message,
                            const AllReduceForm &form) {
-  for (const MessageStep &step : expandMessage(cluster, message, form))
-    if (step.call.collective == Collective::Push)
-      return step.call.bytes;
+  for (const MessageStage &stage : expandMessage(cluster, message, form))
+    if (stage.call.collective == Collective::Push)
+      return stage.call.bytes;
   return 0;
 }
 
@@ -353,9 +353,9 @@ candidateForms(const ClusterModel &cluster, AxisSet over,
 static double nsOf(const ClusterModel &cluster, const Message &message,
                    const AllReduceForm &form) {
   double ns = 0;
-  for (const MessageStep &step : expandMessage(cluster, message, form))
-    if (step.kind == MessageStep::Kind::Collective)
-      ns += cheapestCost(cluster, step.call).ns();
+  for (const MessageStage &stage : expandMessage(cluster, message, form))
+    if (stage.kind == MessageStage::Kind::Collective)
+      ns += cheapestCost(cluster, stage.call).ns();
   return ns;
 }
 

@@ -27,7 +27,7 @@ static bool isAnotherServers(const ClusterModel &cluster, int32_t link) {
   return server > 0 && server != cluster.dedicatedServers;
 }
 
-const CollectiveCost &CollectivePrices::of(const CollectiveCall &call) {
+const CollectiveCost &CollectivePrices::of(const SizedCollective &call) {
   auto [entry, isNew] = known.try_emplace(std::make_tuple(
       call.collective, call.over, call.bytes, call.roots, call.server));
   if (!isNew)

@@ -26,8 +26,6 @@ namespace {
 struct GroupMessage {
   Message message;
   AllReduceForm form;
-
-  bool isServed() const { return bagua::isServed(form.kind); }
 };
 
 struct PlannedGroup {
@@ -101,37 +99,18 @@ static void forEachGroup(const CommunicationProblem &problem,
   }
 }
 
-/// The server of each message that servers sum, in the order of the walk.
-/// Messages of equal size are assigned in the order of the step.
-static std::vector<int64_t> assignServers(const CommunicationProblem &problem,
-                                          const CommunicationPlan &plan) {
-  struct Pushed {
-    int32_t place;
-    int64_t bytes;
-  };
-  std::vector<Pushed> pushed;
+/// The server of each message, in the order of the walk; -1: none, or all.
+static std::vector<int64_t> serversOf(const CommunicationProblem &problem,
+                                      const CommunicationPlan &plan) {
+  std::vector<PlacedMessage> messages;
   forEachGroup(problem, plan, [&](const PlannedGroup &planned) {
     for (const GroupMessage &entry : planned.messages)
-      if (entry.isServed())
-        pushed.push_back(
-            {planned.group.reduces.back(),
-             servedBytes(problem.cluster, entry.message, entry.form)});
+      messages.push_back(
+          {planned.group.reduces.back(), entry.message, entry.form});
   });
-  std::vector<size_t> order(pushed.size());
-  std::iota(order.begin(), order.end(), size_t(0));
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return pushed[a].place < pushed[b].place;
-  });
-  std::vector<int64_t> bytes;
-  bytes.reserve(order.size());
-  for (size_t index : order)
-    bytes.push_back(pushed[index].bytes);
-  std::vector<int64_t> assigned =
-      balanceServers(bytes, serverCapacities(problem.cluster));
-  std::vector<int64_t> servers(pushed.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    servers[order[i]] = assigned[i];
-  return servers;
+  if (plan.isBalanced)
+    return assignServers(problem.cluster, messages);
+  return std::vector<int64_t>(messages.size(), -1);
 }
 
 /// Whether updates of a group run on parts, which the runtime alone has.
@@ -146,15 +125,15 @@ static bool isCut(const CommunicationPlan &plan, const PlannedGroup &planned) {
 static CutUpdates cutUpdatesOf(const ClusterModel &cluster,
                                const PlannedGroup &planned) {
   const auto &[message, form] = planned.messages.front();
-  auto isScatter = [](const MessageStep &step) {
-    return step.call.collective == Collective::ReduceScatter;
+  auto isScatter = [](const MessageStage &stage) {
+    return stage.call.collective == Collective::ReduceScatter;
   };
   std::vector<AxisSet> phases;
   int64_t ranks = 1;
-  for (const MessageStep &step : expandMessage(cluster, message, form))
-    if (step.kind == MessageStep::Kind::Collective && isScatter(step)) {
-      phases.push_back(step.call.over);
-      ranks *= cluster.groupSize(step.call.over);
+  for (const MessageStage &stage : expandMessage(cluster, message, form))
+    if (stage.kind == MessageStage::Kind::Collective && isScatter(stage)) {
+      phases.push_back(stage.call.over);
+      ranks *= cluster.groupSize(stage.call.over);
     }
   CutUpdates cut;
   int64_t padded = 0, part = 0;
@@ -175,39 +154,35 @@ static CutUpdates cutUpdatesOf(const ClusterModel &cluster,
   params.count = gradients.count;
   params.elementBytes = cut.tensors.front().update->paramElementBytes;
   params.wire = {};
-  for (MessageStep &step : expandMessage(cluster, gradients, form)) {
-    if (step.kind == MessageStep::Kind::Decode)
-      step.movedBytes =
+  for (MessageStage &stage : expandMessage(cluster, gradients, form)) {
+    if (stage.kind == MessageStage::Kind::Decode)
+      stage.movedBytes =
           part * (message.elementBytes +
                   encodedBytes(message.wire, 1, message.elementBytes));
-    if (step.kind != MessageStep::Kind::Collective || isScatter(step))
-      cut.toParts.push_back(step);
+    if (stage.kind != MessageStage::Kind::Collective || isScatter(stage))
+      cut.toParts.push_back(stage);
   }
-  for (const MessageStep &step : expandMessage(cluster, params, form))
-    if (!isScatter(step))
-      cut.toWholes.push_back(step);
+  for (const MessageStage &stage : expandMessage(cluster, params, form))
+    if (!isScatter(stage))
+      cut.toWholes.push_back(stage);
   return cut;
 }
 
 void bagua::forEachMessage(const CommunicationProblem &problem,
                            const CommunicationPlan &plan,
                            MessageVisitor &visitor) {
-  std::vector<int64_t> servers;
-  if (plan.isBalanced)
-    servers = assignServers(problem, plan);
+  const std::vector<int64_t> servers = serversOf(problem, plan);
   auto server = servers.begin();
   forEachGroup(problem, plan, [&](const PlannedGroup &planned) {
     visitor.begin(planned.group);
     if (isCut(plan, planned)) {
+      ++server; // of its one message
       visitor.visitCut(cutUpdatesOf(problem.cluster, planned));
       return visitor.end();
     }
-    for (const GroupMessage &entry : planned.messages) {
-      bool isAssigned = entry.isServed() && server != servers.end();
-      visitor.visitMessage(expandMessage(problem.cluster, entry.message,
-                                         entry.form,
-                                         isAssigned ? *server++ : -1));
-    }
+    for (const GroupMessage &entry : planned.messages)
+      visitor.visitMessage(
+          expandMessage(problem.cluster, entry.message, entry.form, *server++));
     visitor.end();
   });
 }
@@ -233,7 +208,7 @@ public:
   }
 
   void begin(const MessageGroup &group) override;
-  void visitMessage(const std::vector<MessageStep> &steps) override;
+  void visitMessage(const std::vector<MessageStage> &stages) override;
   void visitCut(const CutUpdates &cut) override;
   void end() override;
 
@@ -246,7 +221,7 @@ private:
   };
   int32_t add(GraphOp op, std::vector<int32_t> operands);
   int32_t addLocal(int64_t movedBytes, std::vector<int32_t> operands);
-  int32_t addSteps(const std::vector<MessageStep> &steps, int32_t value);
+  int32_t addStages(const std::vector<MessageStage> &stages, int32_t value);
   int32_t addUpdate(const CutUpdates::Tensor &tensor, int32_t gradient);
   int32_t resolve(int32_t operand) const;
   int32_t yielderOf(size_t state) const;
@@ -300,23 +275,23 @@ void PlanApplier::begin(const MessageGroup &group) {
   results.clear();
 }
 
-int32_t PlanApplier::addSteps(const std::vector<MessageStep> &steps,
-                              int32_t value) {
-  for (const MessageStep &step : steps) {
-    if (step.kind != MessageStep::Kind::Collective) {
-      value = addLocal(step.movedBytes, {value});
+int32_t PlanApplier::addStages(const std::vector<MessageStage> &stages,
+                               int32_t value) {
+  for (const MessageStage &stage : stages) {
+    if (stage.kind != MessageStage::Kind::Collective) {
+      value = addLocal(stage.movedBytes, {value});
       continue;
     }
     GraphOp op;
     op.kind = GraphOpKind::Collective;
-    op.call = step.call;
+    op.call = stage.call;
     value = add(op, {value});
   }
   return value;
 }
 
-void PlanApplier::visitMessage(const std::vector<MessageStep> &steps) {
-  results.push_back(addSteps(steps, whole));
+void PlanApplier::visitMessage(const std::vector<MessageStage> &stages) {
+  results.push_back(addStages(stages, whole));
 }
 
 /// Adds the part of the param, cut axis by axis, and its update, which yields
@@ -358,7 +333,7 @@ void PlanApplier::visitCut(const CutUpdates &cut) {
   if (isStriped)
     added[whole - base.size()].op.ns =
         problem.cluster.localNs(kOtherWork, 2 * wholeBytes);
-  int32_t value = addSteps(cut.toParts, whole);
+  int32_t value = addStages(cut.toParts, whole);
   if (isStriped)
     value = addLocal(2 * partBytes, {value});
   std::vector<int32_t> params;
@@ -369,7 +344,7 @@ void PlanApplier::visitCut(const CutUpdates &cut) {
   int32_t updated = params.front();
   if (isStriped)
     updated = addLocal(2 * paramPartBytes, params);
-  updated = addSteps(cut.toWholes, updated);
+  updated = addStages(cut.toWholes, updated);
   if (isStriped)
     updated = addLocal(2 * paramBytes, {updated});
   for (const CutUpdates::Tensor &tensor : cut.tensors)
@@ -474,18 +449,18 @@ public:
     isMade = group.reduces.size() > 1 || group.parts > 1;
     bytes.push_back(isMade ? arenaAligned(group.bytes) : 0);
   }
-  void visitMessage(const std::vector<MessageStep> &steps) override {
+  void visitMessage(const std::vector<MessageStage> &stages) override {
     // The sum on a root takes the place of the elements summed, unless these
     // are in the program's memory.
-    bool isOwn = isMade || steps.front().kind == MessageStep::Kind::Encode;
-    for (const MessageStep &step : steps)
-      if (!isOwn || step.call.collective != Collective::Reduce)
-        bytes.back() += arenaAligned(step.keptBytes);
+    bool isOwn = isMade || stages.front().kind == MessageStage::Kind::Encode;
+    for (const MessageStage &stage : stages)
+      if (!isOwn || stage.call.collective != Collective::Reduce)
+        bytes.back() += arenaAligned(stage.keptBytes);
   }
   void visitCut(const CutUpdates &cut) override {
-    for (const auto &steps : {cut.toParts, cut.toWholes})
-      for (const MessageStep &step : steps)
-        bytes.back() += arenaAligned(step.keptBytes);
+    for (const auto &stages : {cut.toParts, cut.toWholes})
+      for (const MessageStage &stage : stages)
+        bytes.back() += arenaAligned(stage.keptBytes);
   }
   void end() override {}
 

@@ -179,9 +179,9 @@ static std::vector<double> loadOf(const ClusterModel &cluster, int64_t bytes,
                                   AxisSet over, FormKind kind) {
   std::vector<double> load(linkCount(cluster), 0);
   AllReduceForm form = formOfKind(cluster, bytes, over, kind);
-  for (const MessageStep &step :
+  for (const MessageStage &stage :
        expandMessage(cluster, {over, bytes, /*elementBytes=*/1}, form))
-    for (const LinkUse &use : cheapestCost(cluster, step.call).uses)
+    for (const LinkUse &use : cheapestCost(cluster, stage.call).uses)
       load[use.link] += use.ns;
   return load;
 }

@@ -51,3 +51,26 @@ bagua::balanceServers(const std::vector<int64_t> &bytes,
   }
   return result;
 }
+
+std::vector<int64_t>
+bagua::assignServers(const ClusterModel &cluster,
+                     const std::vector<PlacedMessage> &messages) {
+  std::vector<size_t> served;
+  for (size_t i = 0; i < messages.size(); ++i)
+    if (isServed(messages[i].form.kind))
+      served.push_back(i);
+  std::stable_sort(served.begin(), served.end(), [&](size_t a, size_t b) {
+    return messages[a].place < messages[b].place;
+  });
+  std::vector<int64_t> bytes;
+  bytes.reserve(served.size());
+  for (size_t i : served)
+    bytes.push_back(
+        servedBytes(cluster, messages[i].message, messages[i].form));
+  const std::vector<int64_t> assigned =
+      balanceServers(bytes, serverCapacities(cluster));
+  std::vector<int64_t> servers(messages.size(), -1);
+  for (size_t i = 0; i < served.size(); ++i)
+    servers[served[i]] = assigned[i];
+  return servers;
+}

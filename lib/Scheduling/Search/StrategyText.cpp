@@ -238,13 +238,21 @@ static std::string readOptions(std::string_view text, ParsedStrategy &parsed) {
            "': expected updates=runtime with update=shard, for no program has "
            "the shards, found updates=" +
            std::string(wordOf(settings.updates));
-  // A list says for each bucket who sums it.
-  if (settings.buckets.policy != BucketPolicy::List &&
-      settings.servers != ServerUse::None && !isReducible(settings.wire))
+  // A list says for each bucket who sums it, and how it is sent.
+  if (settings.buckets.policy == BucketPolicy::List ||
+      isReducible(settings.wire))
+    return "";
+  std::string found = "found wire=" + encodingText(settings.wire);
+  if (settings.servers != ServerUse::None)
     return "strategy '" + std::string(parsed.row->name) +
-           "': expected a wire whose values servers can sum (none, f16, bf16), "
-           "found wire=" +
-           encodingText(settings.wire);
+           "': expected a wire whose values servers can sum (none, f16, "
+           "bf16), " +
+           found;
+  if (settings.updatedPart == UpdatedPart::Shard)
+    return "strategy '" + std::string(parsed.row->name) +
+           "': expected a wire whose values ranks can sum (none, f16, bf16) "
+           "with update=shard, " +
+           found;
   return "";
 }
 

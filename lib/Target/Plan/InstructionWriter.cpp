@@ -40,11 +40,6 @@ static_assert(int(LayoutEntry::Kind::Shard) == int(fb::LayoutKind::Shard) &&
 static_assert(int(ExchangePattern::Ring) == int(fb::ExchangePattern::Ring) &&
               int(ExchangePattern::ShiftOne) ==
                   int(fb::ExchangePattern::ShiftOne));
-static_assert(int(BiasCorrection::Moments) ==
-                  int(fb::BiasCorrection::Moments) &&
-              int(BiasCorrection::StepSize) ==
-                  int(fb::BiasCorrection::StepSize));
-
 std::optional<fb::Opcode> bagua::opcodeOf(StringRef snakeCase) {
   std::string name =
       llvm::convertToCamelFromSnakeCase(snakeCase, /*capitalizeFirst=*/true);

@@ -22,25 +22,49 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
+/// Writes one step after the other. What steps have in common gets numbers of
+/// the plan: streams and arenas by name, tensors by name as long as steps agree
+/// about them.
 class PlanWriter {
 public:
-  explicit PlanWriter(PlanModel &model) : model(model) {}
+  explicit PlanWriter(ClusterOp common) : cluster(common) {}
 
-  llvm::FailureOr<std::string> write();
+  llvm::LogicalResult addStep(PlanModel &model);
+  void addPhases(TrainingOp training);
+  std::string write(StringRef name);
 
 private:
   void writeCluster();
-  void writeTensor(const PlanTensor &tensor);
+  void numberArenas();
+  llvm::LogicalResult numberTensors();
+  fb::TensorT makeTensor(const TensorModel &tensor) const;
+  llvm::LogicalResult joinTensor(const TensorModel &tensor, uint32_t known);
+  static llvm::LogicalResult expectOneOwner(PlanModel &updating,
+                                            PlanModel &user);
+  Storage placeOf(const Storage &storage) const;
   void writeValue(Value value, const Storage &storage);
+  llvm::LogicalResult writeInstructions();
   llvm::FailureOr<uint32_t> findPromised(StringAttr name);
   llvm::LogicalResult writeUpdate(UpdateAttr update);
   llvm::LogicalResult writeRelation(RelationAttr relation);
   llvm::LogicalResult writeContract();
   void writeProgramOp(const PlanProgramOp &entry);
   void writePrediction();
+  fb::StepT &step() { return *plan.steps.back(); }
+  std::vector<uint32_t> tensorsOf(const std::vector<uint32_t> &numbers) const;
 
-  PlanModel &model;
+  ClusterOp cluster;
   fb::PlanT plan;
+  llvm::StringMap<uint32_t> streamNumbers, arenaNumbers, tensorNumbers;
+  /// By the plan's number of a tensor: the first step that has it, and what it
+  /// is there.
+  std::vector<std::pair<PlanModel *, const TensorModel *>> firsts;
+  llvm::SmallVector<PlanModel *> models;
+
+  // Of the step that is being written: the plan's numbers by its own.
+  PlanModel *model = nullptr;
+  std::vector<uint32_t> streams, arenas, tensors;
+  uint32_t firstValue = 0;
 };
 } // namespace
 
@@ -50,7 +74,6 @@ template <typename T> static T &append(std::vector<std::unique_ptr<T>> &list) {
 }
 
 void PlanWriter::writeCluster() {
-  ClusterOp cluster = model.cluster;
   plan.cluster = std::make_unique<fb::ClusterT>();
   for (auto axis : cluster.getAxes().getAsRange<AxisAttr>()) {
     fb::AxisT &written = append(plan.cluster->axes);
@@ -67,7 +90,7 @@ static fb::DataType elementTypeOf(RankedTensorType type) {
   return static_cast<fb::DataType>(*dataTypeOf(type.getElementType()));
 }
 
-static fb::Role roleOf(const PlanTensor &tensor) {
+static fb::Role roleOf(const TensorModel &tensor) {
   if (tensor.argument)
     return static_cast<fb::Role>(tensor.argument.getRole());
   return tensor.isGradient ? fb::Role::Gradient : fb::Role::Value;
@@ -75,18 +98,106 @@ static fb::Role roleOf(const PlanTensor &tensor) {
 static_assert(int(Role::Batch) == int(fb::Role::Batch) &&
               int(Role::Replica) == int(fb::Role::Replica));
 
-void PlanWriter::writeTensor(const PlanTensor &tensor) {
-  fb::TensorT &written = append(plan.tensors);
-  written.name = tensor.name;
-  written.role = roleOf(tensor);
-  written.type = elementTypeOf(tensor.type);
-  written.shape = tensor.type.getShape().vec();
-  written.layout = writeLayout(model.cluster, getLayout(tensor.type));
-  written.arena = tensor.storage.arena;
-  written.offset = tensor.storage.offset;
-  written.given_by_program = tensor.givenByProgram;
-  written.optional = tensor.optional;
-  written.users = tensor.users;
+/// As it is in the step, with the plan's numbers.
+fb::TensorT PlanWriter::makeTensor(const TensorModel &tensor) const {
+  fb::TensorT made;
+  made.name = tensor.name;
+  made.role = roleOf(tensor);
+  made.type = elementTypeOf(tensor.type);
+  made.shape = tensor.type.getShape().vec();
+  made.layout = writeLayout(cluster, getLayout(tensor.type));
+  Storage storage = placeOf(tensor.storage);
+  made.arena = storage.arena;
+  made.offset = storage.offset;
+  made.given_by_program = tensor.givenByProgram;
+  made.optional = tensor.optional;
+  return made;
+}
+
+/// Checks that a tensor is what a step before says it is, and lies there.
+llvm::LogicalResult PlanWriter::joinTensor(const TensorModel &tensor,
+                                           uint32_t known) {
+  fb::TensorT &joined = *plan.tensors[known];
+  auto [other, first] = firsts[known];
+  Storage place = placeOf(tensor.storage);
+  if (roleOf(tensor) != joined.role || tensor.type != first->type ||
+      place.arena != joined.arena || place.offset != joined.offset) {
+    InFlightDiagnostic diagnostic =
+        model->step.emitError()
+        << "expected tensor '" << tensor.name
+        << "' in the role, form and place that it has in step '"
+        << other->step.getSymName() << "', found another";
+    diagnostic.attachNote(other->step.getLoc()) << "the other step is here";
+    return diagnostic;
+  }
+  // A step without compute doesn't say.
+  joined.given_by_program |= tensor.givenByProgram;
+  joined.optional |= tensor.optional;
+  return success();
+}
+
+/// Checks that no state is updated by the program in one step and touched by
+/// the runtime in another.
+llvm::LogicalResult PlanWriter::expectOneOwner(PlanModel &updating,
+                                               PlanModel &user) {
+  for (unsigned index : updating.step.getStateArguments()) {
+    StringRef state = updating.step.getArgument(index).getName().getValue();
+    std::optional<uint32_t> used = user.findTensor(state);
+    if (used && !user.tensors[*used].users.empty() &&
+        updating.isUpdatedByProgram(state))
+      return updating.step.emitError()
+             << "leaves the update of state '" << state
+             << "' to the program, but in step '" << user.step.getSymName()
+             << "' the runtime uses that state: expected strategies with "
+                "updates=runtime";
+  }
+  return success();
+}
+
+void PlanWriter::numberArenas() {
+  arenas.clear();
+  for (auto &[name, bytes] : model->arenas) {
+    auto [entry, isNew] =
+        arenaNumbers.try_emplace(name.getValue(), plan.arenas.size());
+    arenas.push_back(entry->second);
+    if (isNew)
+      append(plan.arenas).name = name.getValue().str();
+    int64_t &whole = plan.arenas[entry->second]->bytes;
+    whole = std::max(whole, arenaAligned(bytes)); // as bagua-place counts them
+  }
+}
+
+llvm::LogicalResult PlanWriter::numberTensors() {
+  tensors.clear();
+  for (const TensorModel &tensor : model->tensors) {
+    auto [entry, isNew] =
+        tensorNumbers.try_emplace(tensor.name, plan.tensors.size());
+    tensors.push_back(entry->second);
+    if (isNew) {
+      append(plan.tensors) = makeTensor(tensor);
+      firsts.push_back({model, &tensor});
+    } else if (failed(joinTensor(tensor, entry->second))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+Storage PlanWriter::placeOf(const Storage &storage) const {
+  Storage place = storage;
+  if (place.arena >= 0)
+    place.arena = static_cast<int32_t>(arenas[place.arena]);
+  if (place.tensor >= 0)
+    place.tensor = static_cast<int32_t>(tensors[place.tensor]);
+  return place;
+}
+
+std::vector<uint32_t>
+PlanWriter::tensorsOf(const std::vector<uint32_t> &numbers) const {
+  std::vector<uint32_t> result;
+  for (uint32_t number : numbers)
+    result.push_back(tensors[number]);
+  return result;
 }
 
 static std::unique_ptr<fb::ValueEncodingT> writeEncoding(ClusterOp cluster,
@@ -102,25 +213,26 @@ static std::unique_ptr<fb::ValueEncodingT> writeEncoding(ClusterOp cluster,
   return written;
 }
 
-void PlanWriter::writeValue(Value value, const Storage &storage) {
+void PlanWriter::writeValue(Value value, const Storage &own) {
+  Storage storage = placeOf(own);
   RankedTensorType type = logicalTensor(value.getType());
   fb::ValueT &written = append(plan.values);
   written.type = elementTypeOf(type);
   written.count = getElementCount(type);
-  written.layout = writeLayout(model.cluster, getLayout(type));
+  written.layout = writeLayout(cluster, getLayout(type));
   written.tensor = storage.tensor;
   written.arena = storage.arena;
   written.offset = storage.offset;
   if (auto encoded = dyn_cast<EncodedType>(value.getType()))
-    written.encoding = writeEncoding(model.cluster, encoded);
+    written.encoding = writeEncoding(cluster, encoded);
 }
 
 /// The number of a tensor that the contract names.
 llvm::FailureOr<uint32_t> PlanWriter::findPromised(StringAttr name) {
-  if (auto tensor = model.findTensor(name.getValue()))
-    return *tensor;
-  return model.step.emitError() << "has a contract about '" << name.getValue()
-                                << "', which no op makes";
+  if (auto tensor = model->findTensor(name.getValue()))
+    return tensors[*tensor];
+  return model->step.emitError() << "has a contract about '" << name.getValue()
+                                 << "', which no op makes";
 }
 
 llvm::LogicalResult PlanWriter::writeUpdate(UpdateAttr update) {
@@ -142,16 +254,16 @@ llvm::LogicalResult PlanWriter::writeUpdate(UpdateAttr update) {
   }
   if (auto rate = dyn_cast<FloatAttr>(update.getLr()))
     written->learning_rate = rate.getValue().convertToFloat();
-  written->opcode = *opcodeOf(stringifyUpdateRule(update.getRule()));
+  written->opcode = *opcodeOf(rowOf(update.getRule()).word);
   written->constants = update.getConstants().asArrayRef().vec();
   written->bias_correction =
       static_cast<fb::BiasCorrection>(update.getBiasCorrection());
-  fb::RelationT &relation = append(plan.contract);
+  fb::RelationT &relation = append(step().contract);
   relation.tensor = written->states.front();
   relation.of = *of;
   relation.relation = fb::RelationKind::Updated;
   relation.reduce = static_cast<fb::ReduceKind>(update.getKind());
-  relation.axes = axisNumbers(model.cluster, update.getOver());
+  relation.axes = axisNumbers(cluster, update.getOver());
   relation.update = std::move(written);
   return success();
 }
@@ -161,27 +273,29 @@ llvm::LogicalResult PlanWriter::writeRelation(RelationAttr relation) {
   auto of = findPromised(relation.getOf());
   if (failed(tensor) || failed(of))
     return failure();
-  fb::RelationT &written = append(plan.contract);
+  fb::RelationT &written = append(step().contract);
   written.tensor = *tensor;
   written.of = *of;
   written.relation = static_cast<fb::RelationKind>(relation.getRelation());
   written.reduce = static_cast<fb::ReduceKind>(relation.getKind());
-  written.axes = axisNumbers(model.cluster, relation.getOver());
+  written.axes = axisNumbers(cluster, relation.getOver());
   written.split_dim = static_cast<uint32_t>(relation.getSplit());
   written.concat_dim = static_cast<uint32_t>(relation.getConcat());
   ArrayRef<int64_t> pairs = relation.getPairs().asArrayRef();
   written.pairs.assign(pairs.begin(), pairs.end());
+  if (FloatAttr coefficient = relation.getCoefficient())
+    written.coefficient = coefficient.getValue().convertToFloat();
   return success();
 }
 
 llvm::LogicalResult PlanWriter::writeContract() {
-  auto contract = model.step->getAttrOfType<ArrayAttr>(kContractAttr);
+  auto contract = model->step->getAttrOfType<ArrayAttr>(kContractAttr);
   if (!contract)
-    return model.step.emitError("has no contract: expected a step that "
-                                "bagua-relax has seen");
+    return model->step.emitError("has no contract: expected a step that "
+                                 "bagua-relax has seen");
   for (Attribute entry : contract) {
     auto update = dyn_cast<UpdateAttr>(entry);
-    if (update && !model.isExpected(update))
+    if (update && !model->isExpected(update))
       continue;
     if (failed(update ? writeUpdate(update)
                       : writeRelation(cast<RelationAttr>(entry))))
@@ -192,71 +306,168 @@ llvm::LogicalResult PlanWriter::writeContract() {
 
 void PlanWriter::writeProgramOp(const PlanProgramOp &entry) {
   ComputeOp op = entry.op;
-  fb::ProgramOpT &written = append(plan.program);
+  fb::ProgramOpT &written = append(step().program);
   written.name = op ? op.getName().str() : "next states";
-  written.phase =
-      op ? static_cast<fb::Phase>(op.getPhase()) : fb::Phase::Update;
+  written.phase = op ? static_cast<fb::ComputePhase>(op.getPhase())
+                     : fb::ComputePhase::Update;
   written.cost_ns = op ? op.getCostNs().value_or(0) : 0;
-  written.waits = entry.waits;
-  written.gives = entry.gives;
+  written.waits = tensorsOf(entry.waits);
+  written.gives = tensorsOf(entry.gives);
   written.late = entry.late;
 }
 
-llvm::FailureOr<std::string> PlanWriter::write() {
-  for (auto &[name, bytes] : model.arenas) {
-    fb::ArenaT &arena = append(plan.arenas);
-    arena.name = name.getValue().str();
-    arena.bytes = arenaAligned(bytes); // as bagua-place counts them
-  }
-  for (const PlanTensor &tensor : model.tensors)
-    writeTensor(tensor);
-  for (auto &[value, storage] : model.values)
-    writeValue(value, storage);
-  for (const PlanInstruction &instruction : model.instructions)
-    if (failed(writeInstruction(model, instruction, append(plan.instructions))))
+llvm::LogicalResult PlanWriter::writeInstructions() {
+  for (auto [number, own] : llvm::enumerate(model->instructions)) {
+    fb::InstructionT &written = append(step().instructions);
+    if (failed(writeInstruction(*model, own, written)))
       return failure();
-  if (failed(writeContract()))
-    return failure();
-  for (const PlanProgramOp &entry : model.program)
-    writeProgramOp(entry);
+    written.stream = streams[own.stream];
+    written.ready = tensorsOf(own.ready);
+    llvm::sort(written.ready);
+    for (auto *values : {&written.inputs, &written.outputs})
+      for (uint32_t &value : *values)
+        value += firstValue;
+  }
+  for (auto [number, tensor] : llvm::enumerate(model->tensors))
+    for (uint32_t user : tensor.users)
+      runtime::addUse(step(), tensors[number], user);
+  return success();
+}
 
-  auto module = model.step->getParentOfType<ModuleOp>();
-  if (auto strategy = module->getAttrOfType<StringAttr>("bagua.strategy"))
-    plan.strategy = strategy.getValue().str();
-  if (auto scale = model.step->getAttrOfType<FloatAttr>(kSizeScaleAttr))
+llvm::LogicalResult PlanWriter::addStep(PlanModel &own) {
+  model = &own;
+  models.push_back(model);
+  StepOp op = model->step;
+  append(plan.steps).name = op.getSymName().str();
+  auto strategy = op->getAttrOfType<StringAttr>(kStrategyAttr);
+  if (!strategy)
+    strategy = op->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>(
+        kStrategyAttr);
+  if (strategy)
+    step().strategy = strategy.getValue().str();
+  if (auto scale = op->getAttrOfType<FloatAttr>(kSizeScaleAttr))
     plan.size_scale = scale.getValueAsDouble();
-  plan.name = model.step.getSymName().str();
-  writeCluster();
-  plan.streams = model.streams;
+  streams.clear();
+  for (const std::string &name : model->streams) {
+    auto [entry, isNew] = streamNumbers.try_emplace(name, plan.streams.size());
+    streams.push_back(entry->second);
+    if (isNew)
+      plan.streams.push_back(name);
+  }
+  numberArenas();
+  if (failed(numberTensors()))
+    return failure();
+  for (PlanModel *other : models)
+    if (failed(expectOneOwner(*model, *other)) ||
+        failed(expectOneOwner(*other, *model)))
+      return failure();
+  firstValue = static_cast<uint32_t>(plan.values.size());
+  for (auto &[value, storage] : model->values)
+    writeValue(value, storage);
+  if (failed(writeInstructions()) || failed(writeContract()))
+    return failure();
+  for (const PlanProgramOp &entry : model->program)
+    writeProgramOp(entry);
   writePrediction();
-  plan.minor_version = runtime::kPlanMinorVersion;
-  return runtime::writePlan(plan);
+  return success();
 }
 
 /// As bagua-sim does; nothing where it can't.
 void PlanWriter::writePrediction() {
-  FailureOr<Prediction> predicted = predictScheduled(model.step);
+  FailureOr<Prediction> predicted = predictScheduled(model->step);
   if (failed(predicted))
     return;
-  plan.prediction = std::make_unique<fb::PredictionT>();
-  plan.prediction->step_ns = std::llround(predicted->stepNs);
-  plan.prediction->exposed_ns = std::llround(predicted->exposedNs);
-  plan.prediction->bytes_sent = std::llround(predicted->bytesSent);
+  step().prediction = std::make_unique<fb::PredictionT>();
+  step().prediction->step_ns = std::llround(predicted->stepNs);
+  step().prediction->exposed_ns = std::llround(predicted->exposedNs);
+  step().prediction->bytes_sent = std::llround(predicted->bytesSent);
+}
+
+/// Without a training, the only step runs always.
+void PlanWriter::addPhases(TrainingOp training) {
+  if (!training) {
+    append(plan.phases);
+    return;
+  }
+  llvm::StringMap<uint32_t> numbers;
+  for (auto [number, step] : llvm::enumerate(plan.steps))
+    numbers[step->name] = static_cast<uint32_t>(number);
+  for (auto phase : training.getBody().front().getOps<PhaseOp>()) {
+    fb::PhaseT &written = append(plan.phases);
+    written.step = numbers.lookup(phase.getStep());
+    written.at = phase.getIteration().value_or(-1);
+    written.until = phase.getUntil().value_or(-1);
+    written.every = phase.getEvery().value_or(0);
+    written.offset = phase.getOffset().value_or(0);
+  }
+}
+
+std::string PlanWriter::write(StringRef name) {
+  plan.name = name.str();
+  writeCluster();
+  plan.minor_version = runtime::kPlanMinorVersion;
+  return runtime::writePlan(plan);
+}
+
+/// The training of a module with several steps; null if it has one step alone.
+static FailureOr<TrainingOp> findTraining(ModuleOp module) {
+  auto trainings = llvm::to_vector(module.getOps<TrainingOp>());
+  if (trainings.size() > 1)
+    return trainings[1].emitError(
+        "is the second training of its module: a plan holds one");
+  if (!trainings.empty())
+    return trainings.front();
+  if (failed(getOnlyStep(module)))
+    return failure();
+  return TrainingOp();
+}
+
+/// The steps in the order of the module, all of which run.
+static FailureOr<SmallVector<StepOp>> findSteps(ModuleOp module,
+                                                TrainingOp training) {
+  auto steps = llvm::to_vector(module.getOps<StepOp>());
+  if (!training)
+    return steps;
+  llvm::SmallDenseSet<StringAttr> run;
+  for (auto phase : training.getBody().front().getOps<PhaseOp>()) {
+    if (phase.isBackground())
+      return phase.emitError("runs in the background, which no plan can say "
+                             "yet");
+    run.insert(phase.getStepAttr().getAttr());
+  }
+  for (StepOp step : steps) {
+    if (!run.contains(step.getSymNameAttr()))
+      return step.emitError()
+             << "expected a phase of training '" << training.getSymName()
+             << "' that runs it, found none";
+    if (step.lookupCluster() != steps.front().lookupCluster())
+      return step.emitError()
+             << "expected the cluster of step '" << steps.front().getSymName()
+             << "', found another";
+  }
+  return steps;
 }
 
 llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
-  FailureOr<StepOp> step = getOnlyStep(module);
-  if (failed(step))
+  FailureOr<TrainingOp> training = findTraining(module);
+  if (failed(training))
     return failure();
-  PlanModel model(*step);
-  if (failed(model.read()))
+  FailureOr<SmallVector<StepOp>> steps = findSteps(module, *training);
+  if (failed(steps))
     return failure();
-  llvm::FailureOr<std::string> bytes = PlanWriter(model).write();
-  if (failed(bytes))
-    return failure();
+  PlanWriter writer(steps->front().lookupCluster());
+  std::vector<std::unique_ptr<PlanModel>> models;
+  for (StepOp step : *steps) {
+    models.push_back(std::make_unique<PlanModel>(step));
+    if (failed(models.back()->read()) || failed(writer.addStep(*models.back())))
+      return failure();
+  }
+  writer.addPhases(*training);
+  std::string bytes = writer.write(*training ? training->getSymName()
+                                             : steps->front().getSymName());
   // What export accepts, the loader accepts.
-  if (auto loaded = runtime::Plan::fromBytes(*bytes); !loaded.ok())
-    return model.step.emitError()
+  if (auto loaded = runtime::Plan::fromBytes(bytes); !loaded.ok())
+    return steps->front().emitError()
            << "makes a plan that the runtime would refuse: "
            << std::string(loaded.status().message());
   return bytes;

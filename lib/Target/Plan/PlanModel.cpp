@@ -107,7 +107,7 @@ void PlanModel::addTensor(Value value, StringRef name) {
   auto [entry, isNew] = tensorNumbers.try_emplace(name, tensors.size());
   if (!isNew)
     return;
-  PlanTensor &tensor = tensors.emplace_back();
+  TensorModel &tensor = tensors.emplace_back();
   tensor.name = name.str();
   tensor.type = cast<RankedTensorType>(value.getType());
   if (auto argument = dyn_cast<BlockArgument>(value)) {

@@ -28,7 +28,8 @@ struct Storage {
   int64_t offset = 0;
 };
 
-struct PlanTensor {
+/// A tensor that the plan will have.
+struct TensorModel {
   std::string name;
   /// Null for a gradient or another value that is no argument.
   ArgumentAttr argument;
@@ -69,7 +70,7 @@ public:
   ClusterOp cluster;
   std::vector<std::string> streams;
   llvm::MapVector<mlir::StringAttr, int64_t> arenas;
-  std::vector<PlanTensor> tensors;
+  std::vector<TensorModel> tensors;
   /// Values that instructions use, and where they lie.
   llvm::MapVector<mlir::Value, Storage> values;
   std::vector<PlanInstruction> instructions;
@@ -81,6 +82,9 @@ public:
   std::optional<uint32_t> findTensor(llvm::StringRef name) const;
   /// Whether the states are not the program's to update.
   bool isExpected(UpdateAttr update) const;
+  bool isUpdatedByProgram(llvm::StringRef state) const {
+    return updatedByProgram.contains(state);
+  }
   /// Bytes that a value takes on the rank with the largest part.
   int64_t bytesOf(mlir::Value value) const;
 

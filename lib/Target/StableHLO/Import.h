@@ -9,7 +9,7 @@
 #ifndef BAGUA_LIB_TARGET_STABLEHLO_IMPORT_H
 #define BAGUA_LIB_TARGET_STABLEHLO_IMPORT_H
 
-#include "Emit.h"
+#include "StableHLO/Writing/Emit.h"
 
 namespace bagua::importer {
 

@@ -1,19 +1,17 @@
 //===- StableHLOImport.cpp - Exported training steps to bagua.step --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The stages in order: read, flatten, pair state, fold reshapes and
-// reduce_scatters, find gradients, recognise updates, fold means, infer
-// agreement, emit.
+// The stages in order: reading, graph, recognition, writing.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Target/StableHLOImport.h"
 
-#include "Collectives.h"
-#include "Dump.h"
-#include "Flatten.h"
-#include "Import.h"
-#include "Reader.h"
-#include "Rewrites.h"
+#include "StableHLO/Graph/Flatten.h"
+#include "StableHLO/Import.h"
+#include "StableHLO/Reading/Mapping.h"
+#include "StableHLO/Reading/Reader.h"
+#include "StableHLO/Reading/Scope.h"
+#include "StableHLO/Recognition/Recognise.h"
 
 #include "bagua/Target/SizeScale.h"
 
@@ -36,21 +34,6 @@ static void dumpAfter(const StableHLOImportOptions &options, ImportStage stage,
     write(*options.dump);
 }
 
-/// What the graph's ops are to a training step. Emits errors.
-static LogicalResult recognise(Graph &graph, const Mapping &mapping,
-                               ImportedStep &model) {
-  if (failed(findState(graph, mapping, model)))
-    return failure();
-  foldReshapeRoundTrips(graph);
-  foldReduceScatters(graph, model);
-  if (failed(findGradients(graph, mapping, model)))
-    return failure();
-  recogniseUpdates(graph, model);
-  foldMeans(graph);
-  graph.removeDeadOps();
-  return inferAgreement(graph, model);
-}
-
 std::unique_ptr<Import>
 bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
                            const StableHLOImportOptions &options) {
@@ -63,9 +46,8 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
   FailureOr<Mapping> mapping = readMapping(context, options);
   if (failed(mapping))
     return nullptr;
-  dumpAfter(options, ImportStage::Reading, [&](llvm::raw_ostream &output) {
-    module->print(output, OpPrintingFlags().printGenericOpForm());
-  });
+  dumpAfter(options, ImportStage::Reading,
+            [&](llvm::raw_ostream &output) { dumpModule(output, *module); });
   FailureOr<Graph> graph = flatten(*module);
   // Exporters give locations of ops, but not of the step.
   if (succeeded(graph) && isa<UnknownLoc>(graph->loc)) {
@@ -77,27 +59,27 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
     return nullptr;
   dumpAfter(options, ImportStage::Graph,
             [&](llvm::raw_ostream &output) { dumpGraph(output, *graph); });
-  ImportedStep model;
-  if (failed(recognise(*graph, *mapping, model)))
+  FailureOr<ImportedStep> model = recognise(*graph, *mapping);
+  if (failed(model))
     return nullptr;
   dumpAfter(options, ImportStage::Recognition, [&](llvm::raw_ostream &output) {
-    dumpModel(output, *graph, model);
+    dumpModel(output, *graph, *model);
   });
-  auto planned = llvm::count_if(model.kept, [&](const KeptReduction &kept) {
+  auto planned = llvm::count_if(model->kept, [&](const KeptReduction &kept) {
     return isReduction(graph->ops[kept.op].kind);
   });
-  if (model.gradients.empty() && planned)
+  if (model->gradients.empty() && planned)
     emitWarning(graph->loc)
         << "found " << planned
         << " reductions and no gradient among them; --summary says why. They "
            "are planned as they are";
-  FailureOr<EmittedStep> step = emitStep(context, *graph, model, options);
+  FailureOr<EmittedStep> step = emitStep(context, *graph, *model, options);
   if (failed(step))
     return nullptr;
   dumpAfter(options, ImportStage::Writing,
             [&](llvm::raw_ostream &output) { step->module->print(output); });
   return std::make_unique<Import>(Import{std::move(module), std::move(*graph),
-                                         std::move(model), std::move(*step)});
+                                         std::move(*model), std::move(*step)});
 }
 
 static std::string textOf(const Graph &graph, const KeptReduction &kept) {

@@ -116,12 +116,13 @@ static bool becomes(const NextValues &next, Value made, BlockArgument state) {
 static UpdateAttr updateOf(StepOp step, const NextValues &nextValues,
                            StepOpInterface op) {
   std::optional<UpdateRule> rule = op.getUpdateRule();
-  if (!rule)
+  if (!rule || !rowOf(*rule).isPromised)
     return nullptr;
   MLIRContext *context = step.getContext();
   Value operand = op->getOperand(op.getStateCount());
   std::optional<ReducedTensor> gradient = reducedFrom(step, operand);
-  if (!gradient || !isOnEveryRank(cast<RankedTensorType>(operand.getType())))
+  if (!gradient ||
+      !hasPartOnEveryRank(cast<RankedTensorType>(operand.getType())))
     return nullptr;
   SmallVector<Attribute> states;
   for (OpResult next : op->getResults()) {
@@ -201,25 +202,57 @@ bool ContractTensors::allow(StepOpInterface update) const {
          (!isComputed && !isPromised(gradient));
 }
 
-static bool isOwnReduction(Operation *op) {
-  return op->getNumResults() == 1 && reductionOf(op->getResult(0));
+/// Whether an op makes a value of parts whole again.
+static bool isOwnGather(Operation *op) {
+  auto stepOp = dyn_cast_or_null<StepOpInterface>(op);
+  return stepOp && stepOp.isTransit() &&
+         stepOp.getCollective() == Collective::AllGather;
 }
 
-/// The relation between the ends of a chain of the step's own reductions, which
-/// it names; null if they are of several kinds, which no relation can say.
+/// The value of parts that gathers make whole; the value itself if none does.
+static Value beforeGathers(Value value) {
+  while (isOwnGather(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// The first operand of a chain of the step's own reductions, and of gathers
+/// after them, that makes a value.
+static Value sourceOf(Value value) {
+  value = beforeGathers(value);
+  while (StepOpInterface op = reductionOf(value))
+    value = op->getOperand(0);
+  return value;
+}
+
+/// Whether an op is part of such a chain behind its operand.
+static bool continuesChain(Operation *op) {
+  return isOwnGather(op) ||
+         (op->getNumResults() == 1 && reductionOf(op->getResult(0)));
+}
+
+/// Whether an op gathers the parts of a reduced tensor that was whole before.
+/// The result is that of an all_reduce.
+static bool endsInGather(Operation *op) {
+  return isOwnGather(op) && reductionOf(beforeGathers(op->getResult(0))) &&
+         isWhole(sourceOf(op->getResult(0)).getType()) &&
+         isWhole(op->getResult(0).getType());
+}
+
+/// The relation between the ends of a chain, which it names; null if its
+/// reductions are of several kinds, which no relation can say.
 static RelationAttr promiseChain(StepOp step, StepOpInterface last,
                                  StepNames &names) {
-  Value source = last->getResult(0);
-  while (StepOpInterface op = reductionOf(source))
-    source = op->getOperand(0);
-  names.nameValue(source);
-  std::optional<ReducedTensor> reduced = reducedFrom(step, last->getResult(0));
+  names.nameValue(sourceOf(last->getResult(0)));
+  std::optional<ReducedTensor> reduced =
+      reducedFrom(step, beforeGathers(last->getResult(0)));
   auto noPairs = DenseI64ArrayAttr::get(step.getContext(), {});
   StringAttr tensor = names.nameValue(last->getResult(0));
   return reduced && tensor
-             ? RelationAttr::get(step.getContext(), tensor, reduced->of,
-                                 *last.getRelation(), reduced->kind,
-                                 reduced->over, 0, 0, noPairs)
+             ? RelationAttr::get(
+                   step.getContext(), tensor, reduced->of,
+                   last.getRelation().value_or(RelationKind::Reduced),
+                   reduced->kind, reduced->over, 0, 0, noPairs)
              : nullptr;
 }
 
@@ -231,15 +264,16 @@ void bagua::promiseExchanged(StepOp step,
     isStatistic.insert(reduce);
   for (Operation &op : step.getBody().front()) {
     auto stepOp = dyn_cast<StepOpInterface>(op);
-    if (!stepOp || !stepOp.getRelation())
+    if (!stepOp || (!stepOp.getRelation() && !endsInGather(&op)))
       continue; // no check would know
-    if (getGradientParam(op.getOperand(0)) &&
-        isReducedInPlace(op.getOperand(0)))
+    Value given =
+        isOwnGather(&op) ? sourceOf(op.getResult(0)) : op.getOperand(0);
+    if (getGradientParam(given) && isReducedInPlace(given))
       continue; // the gradient's own relation says it
-    // In a chain of reductions, the program gets the result of the last one.
-    if (!op.use_empty() && llvm::all_of(op.getUsers(), isOwnReduction))
+    // In a chain, the program gets the result of the last op.
+    if (!op.use_empty() && llvm::all_of(op.getUsers(), continuesChain))
       continue;
-    if (reductionOf(op.getOperand(0))) {
+    if (endsInGather(&op) || reductionOf(op.getOperand(0))) {
       if (RelationAttr relation = promiseChain(step, stepOp, names))
         contract.push_back(relation);
       continue;

@@ -32,7 +32,7 @@ bool bagua::isOfGradients(Value value) {
 
 bool bagua::canTakeForm(AllReduceOp reduce) {
   return reduce.whyNot(Rewriting::Hierarchy).empty() &&
-         isOnEveryRank(logicalTensor(reduce.getInput().getType()));
+         hasPartOnEveryRank(logicalTensor(reduce.getInput().getType()));
 }
 
 bool bagua::canNarrow(AllReduceOp reduce) {

@@ -1,7 +1,7 @@
 //===- MessageWriter.cpp - Writing what an all_reduce is made of ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One op for each step of a message.
+// One op for each stage of a message.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Bridge/MessageWriter.h"
@@ -80,7 +80,7 @@ static Type castElement(MLIRContext *context, const Encoding &wire) {
 }
 
 namespace {
-/// Writes one step after the other.
+/// Writes one stage after the other.
 class MessageWriter {
 public:
   MessageWriter(OpBuilder &builder, AllReduceOp reduce)
@@ -88,9 +88,9 @@ public:
         cluster(cast<StepOp>(reduce->getParentOp()).lookupCluster()),
         value(reduce.getInput()) {}
 
-  void encode(const MessageStep &step);
-  void decode(const MessageStep &step);
-  void write(const CollectiveCall &call, ArrayAttr names);
+  void encode(const MessageStage &stage);
+  void decode(const MessageStage &stage);
+  void write(const SizedCollective &call, ArrayAttr names);
   Value result() const { return value; }
 
 private:
@@ -101,17 +101,17 @@ private:
 };
 } // namespace
 
-void MessageWriter::encode(const MessageStep &step) {
+void MessageWriter::encode(const MessageStage &stage) {
   MLIRContext *context = reduce.getContext();
-  if (rowOf(step.wire).castTo) {
+  if (rowOf(stage.wire).castTo) {
     value = builder.create<CastOp>(reduce.getLoc(), value,
-                                   castElement(context, step.wire));
+                                   castElement(context, stage.wire));
     return;
   }
   auto type = EncodedType::get(
       context, cast<RankedTensorType>(value.getType()),
-      EncodingAttr::get(context, step.wire),
-      step.parts ? writeAxes(cluster, step.parts) : nullptr, nullptr);
+      EncodingAttr::get(context, stage.wire),
+      stage.parts ? writeAxes(cluster, stage.parts) : nullptr, nullptr);
   value = builder
               .create<EncodeOp>(reduce.getLoc(), type, Type(), value, Value(),
                                 /*unchecked=*/nullptr, /*stream=*/nullptr,
@@ -120,16 +120,16 @@ void MessageWriter::encode(const MessageStep &step) {
 }
 
 /// Back to the elements that the all_reduce has.
-void MessageWriter::decode(const MessageStep &step) {
+void MessageWriter::decode(const MessageStage &stage) {
   RankedTensorType whole = cast<RankedTensorType>(reduce.getInput().getType());
-  if (rowOf(step.wire).castTo) {
+  if (rowOf(stage.wire).castTo) {
     value =
         builder.create<CastOp>(reduce.getLoc(), value, whole.getElementType());
     return;
   }
   value = builder.create<DecodeOp>(
       reduce.getLoc(), logicalTensor(value.getType()),
-      step.terms ? reduce.getKindAttr() : ReduceKindAttr(), value,
+      stage.terms ? reduce.getKindAttr() : ReduceKindAttr(), value,
       /*stream=*/nullptr, /*places=*/nullptr);
 }
 
@@ -145,7 +145,7 @@ static Type exchangedType(EncodedType type, Collective collective,
                           type.getCodec(), over, nullptr);
 }
 
-void MessageWriter::write(const CollectiveCall &call, ArrayAttr names) {
+void MessageWriter::write(const SizedCollective &call, ArrayAttr names) {
   Location location = reduce.getLoc();
   AxesAttr over = writeAxes(cluster, call.over);
   if (auto encoded = dyn_cast<EncodedType>(value.getType())) {
@@ -199,23 +199,24 @@ void MessageWriter::write(const CollectiveCall &call, ArrayAttr names) {
   case Collective::Permute:
     break;
   }
-  llvm_unreachable("not a step of any message");
+  llvm_unreachable("not a stage of any message");
 }
 
 Value bagua::writeMessage(OpBuilder &builder, AllReduceOp reduce,
-                          ArrayRef<MessageStep> steps) {
+                          ArrayRef<MessageStage> stages) {
   MessageWriter writer(builder, reduce);
-  for (auto [index, step] : llvm::enumerate(steps)) {
-    switch (step.kind) {
-    case MessageStep::Kind::Encode:
-      writer.encode(step);
+  for (auto [index, stage] : llvm::enumerate(stages)) {
+    switch (stage.kind) {
+    case MessageStage::Kind::Encode:
+      writer.encode(stage);
       break;
-    case MessageStep::Kind::Collective:
-      writer.write(step.call, index + 1 == steps.size() ? reduce.getNamesAttr()
-                                                        : ArrayAttr());
+    case MessageStage::Kind::Collective:
+      writer.write(stage.call, index + 1 == stages.size()
+                                   ? reduce.getNamesAttr()
+                                   : ArrayAttr());
       break;
-    case MessageStep::Kind::Decode:
-      writer.decode(step);
+    case MessageStage::Kind::Decode:
+      writer.decode(stage);
       break;
     }
   }

@@ -29,7 +29,7 @@ public:
 
 private:
   FailureOr<GraphOp> readOp(StepOpInterface op);
-  FailureOr<CollectiveCall> readCall(StepOpInterface op);
+  FailureOr<SizedCollective> readCall(StepOpInterface op);
   int64_t movedBytes(StepOpInterface op);
   int64_t bytesOf(Value value) {
     return maxLocalBytes(value.getType(), cluster);
@@ -43,10 +43,10 @@ private:
 };
 } // namespace
 
-FailureOr<CollectiveCall> GraphReader::readCall(StepOpInterface op) {
+FailureOr<SizedCollective> GraphReader::readCall(StepOpInterface op) {
   Value whole = op.getWholeValue();
-  CollectiveCall call{*op.getCollective(), readAxes(cluster, op.getGroupAxes()),
-                      bytesOf(whole)};
+  SizedCollective call{*op.getCollective(),
+                       readAxes(cluster, op.getGroupAxes()), bytesOf(whole)};
   if (LayoutAttr layout = getLayout(logicalTensor(whole.getType())))
     for (const LayoutEntry &entry : layout.getEntries())
       if (entry.kind == LayoutEntry::Kind::Root)
@@ -164,7 +164,7 @@ FailureOr<GraphOp> GraphReader::readOp(StepOpInterface op) {
     return result;
   }
   if (op.getCollective()) {
-    FailureOr<CollectiveCall> call = readCall(op);
+    FailureOr<SizedCollective> call = readCall(op);
     if (failed(call))
       return failure();
     result.call = *call;

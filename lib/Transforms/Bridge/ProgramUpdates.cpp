@@ -53,6 +53,8 @@ static bool isWholeArithmetic(Operation *op) {
 /// operands.
 int64_t bagua::giveUpdatesToProgram(StepOp step) {
   int64_t given = 0;
+  if (step.runsBetweenIterations())
+    return given;
   auto isProgram = [](Operation *user) {
     auto stepOp = dyn_cast<StepOpInterface>(user); // null for the yield
     return !stepOp || stepOp.isRunByProgram();
@@ -131,8 +133,10 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
   SharedStep result;
   SmallVector<unsigned> states = step.getStateArguments();
   ContractTensors contract(step);
+  bool hasProgram = !step.runsBetweenIterations();
   while (true) {
-    result.given += giveWhatIsApart(step);
+    if (hasProgram)
+      result.given += giveWhatIsApart(step);
     FailureOr<OpGraph> graph = readGraph(step, cluster);
     if (failed(graph))
       return failure();
@@ -141,7 +145,7 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
     for (int32_t index : findProgramsOwn(*graph))
       isOwn.set(index);
     int64_t before = result.given;
-    for (size_t index = block.size(); index-- > 0;) {
+    for (size_t index = block.size(); hasProgram && index-- > 0;) {
       std::optional<std::string> why =
           whyProgramsOwn(step, states, contract, block[index], isOwn[index]);
       if (!why)
@@ -162,14 +166,18 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
 
 /// Whether a result of the runtime is a reduction of gradients that the program
 /// gave, in their own memory: the program takes back all given tensors of its
-/// type from which it can be made.
+/// type from which it can be made. A result with a name has a place of its own,
+/// in which the program would find what the next step makes.
 static bool isTakenBack(StepOp step, const ContractTensors &contract,
                         Value value) {
+  if (nameOf(step, value))
+    return false;
   bool isAny = false;
   auto visit = [&](Value from) {
     Operation *maker = from.getDefiningOp();
     if (maker && !isa<ComputeOp>(maker))
-      return WalkResult::advance();
+      return nameOf(step, from) ? WalkResult::interrupt()
+                                : WalkResult::advance();
     if (!maker || from.getType() != value.getType())
       return WalkResult::skip();
     // A gradient that the program itself reads is reduced in another place.

@@ -11,6 +11,9 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <utility>
+#include <vector>
+
 using namespace mlir;
 using namespace bagua;
 
@@ -23,7 +26,13 @@ public:
 
   void addPreparation();
   void addDecisions();
-  std::string take() { return std::move(text); }
+  void addGraphLevel();
+  void addScheduledLevel();
+  bool searches() const { return row.use == Strategy::Use::Search; }
+  /// The stages since the last call, as the pipeline of a module.
+  std::string takeForModule();
+  /// The same as the pipeline of a step; all of them must be of steps.
+  std::string takeForStep();
 
 private:
   /// An option of a pass: its name, and the setting whose value it gets.
@@ -32,13 +41,16 @@ private:
   void addToStep(StringRef pass, ArrayRef<PassOption> options = {});
   void addToModule(StringRef pass, ArrayRef<PassOption> options = {});
   std::string describe(StringRef pass, ArrayRef<PassOption> options) const;
-  void append(const std::string &stage);
   void addBucketize();
   void addCommunication();
 
   const Strategy &row;
   const StrategySettings &settings;
-  std::string text;
+  struct Stage {
+    std::string pass;
+    bool isOfStep;
+  };
+  std::vector<Stage> stages;
 };
 } // namespace
 
@@ -51,17 +63,30 @@ std::string PipelineBuilder::describe(StringRef pass,
   return words.empty() ? stage : stage + "{" + llvm::join(words, " ") + "}";
 }
 
-void PipelineBuilder::append(const std::string &stage) {
-  text += text.empty() ? stage : "," + stage;
-}
-
 void PipelineBuilder::addToStep(StringRef pass, ArrayRef<PassOption> options) {
-  append("bagua.step(" + describe(pass, options) + ")");
+  stages.push_back({describe(pass, options), /*isOfStep=*/true});
 }
 
 void PipelineBuilder::addToModule(StringRef pass,
                                   ArrayRef<PassOption> options) {
-  append(describe(pass, options));
+  stages.push_back({describe(pass, options), /*isOfStep=*/false});
+}
+
+std::string PipelineBuilder::takeForModule() {
+  SmallVector<std::string> texts;
+  for (const Stage &stage : std::exchange(stages, {}))
+    texts.push_back(stage.isOfStep ? "bagua.step(" + stage.pass + ")"
+                                   : stage.pass);
+  return llvm::join(texts, ",");
+}
+
+std::string PipelineBuilder::takeForStep() {
+  SmallVector<std::string> texts;
+  for (const Stage &stage : std::exchange(stages, {})) {
+    assert(stage.isOfStep && "expected no stage of a module");
+    texts.push_back(stage.pass);
+  }
+  return llvm::join(texts, ",");
 }
 
 void PipelineBuilder::addPreparation() {
@@ -72,8 +97,8 @@ void PipelineBuilder::addPreparation() {
   addToStep("annotate-costs");
   // The algorithm decides what is reduced, and promises it, before any pass
   // decides how.
-  append("bagua.step(bagua-relax{algorithm=" + std::string(row.relaxation) +
-         "})");
+  stages.push_back(
+      {"bagua-relax{algorithm=" + std::string(row.relaxation) + "}", true});
 }
 
 /// Adds only the options that the policy reads.
@@ -123,14 +148,7 @@ void PipelineBuilder::addCommunication() {
   addToStep("lower-hierarchy", options);
 }
 
-void PipelineBuilder::addDecisions() {
-  if (row.use == Strategy::Use::Search)
-    // A search tries other strategies and compiles the step by the plan that it
-    // finds.
-    return addToModule(row.name, {{"evaluations", Setting::Evaluations},
-                                  {"wire", Setting::WireType},
-                                  {"updates", Setting::AllowedUpdates},
-                                  {"memory", Setting::MemoryBytes}});
+void PipelineBuilder::addGraphLevel() {
   // Buckets come first: hierarchy and element type are decided for whole
   // buckets.
   addBucketize();
@@ -139,9 +157,9 @@ void PipelineBuilder::addDecisions() {
   addCommunication();
   // The all_reduces with a codec that no hierarchy has taken.
   addToStep("lower-compression");
-  // This is the last point at which the graph has the meaning that the
-  // algorithm gave it: later, updates become the program's.
-  addToModule("verify-graph");
+}
+
+void PipelineBuilder::addScheduledLevel() {
   addToStep("schedule", {{"policy", Setting::Schedule},
                          {"credit-bytes", Setting::CreditBytes},
                          {"updates", Setting::UpdatesBy}});
@@ -149,6 +167,23 @@ void PipelineBuilder::addDecisions() {
   addToStep("place", {{"max-bytes", Setting::MemoryBytes}});
   // Every exported plan has been proved free of races.
   addToStep("verify-schedule");
+}
+
+void PipelineBuilder::addDecisions() {
+  if (searches())
+    // A search tries other strategies and compiles the step by the plan that it
+    // finds.
+    return addToModule(row.name, {{"evaluations", Setting::Evaluations},
+                                  {"wire", Setting::WireType},
+                                  {"updates", Setting::AllowedUpdates},
+                                  {"memory", Setting::MemoryBytes}});
+  addGraphLevel();
+  // This is the last point at which the graph has the meaning that the
+  // algorithm gave it: later, updates become the program's.
+  stages.push_back({kProofAtGraphLevel.str(), false});
+  addScheduledLevel();
+  // Each step is placed by itself.
+  stages.push_back({kProofOfStates.str(), false});
 }
 
 static llvm::Expected<ParsedStrategy> parse(StringRef text) {
@@ -159,14 +194,47 @@ static llvm::Expected<ParsedStrategy> parse(StringRef text) {
   return parsed;
 }
 
+llvm::Expected<SmallVector<CompiledStep>>
+bagua::expandStepList(StringRef text) {
+  auto list = parseStepList(text);
+  if (!list)
+    return list.takeError();
+  SmallVector<CompiledStep> steps;
+  for (const StepStrategy &entry : *list) {
+    auto fail = [&](const std::string &message) {
+      return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                     "step '" + entry.step + "': " + message);
+    };
+    llvm::Expected<ParsedStrategy> parsed = parse(entry.strategy);
+    if (!parsed)
+      return fail(llvm::toString(parsed.takeError()));
+    PipelineBuilder builder(*parsed);
+    if (builder.searches())
+      return fail("expected a strategy without a search, found '" +
+                  entry.strategy + "'");
+    builder.addPreparation();
+    builder.addGraphLevel();
+    CompiledStep step{entry, builder.takeForStep(), {}};
+    builder.addScheduledLevel();
+    step.scheduledLevel = builder.takeForStep();
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
 llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
+  if (isStepList(text)) {
+    if (auto steps = expandStepList(text); !steps)
+      return steps.takeError();
+    return ("bagua-compile-steps{strategies={" + text.trim() + "}}").str();
+  }
   llvm::Expected<ParsedStrategy> parsed = parse(text);
   if (!parsed)
     return parsed.takeError();
   PipelineBuilder builder(*parsed);
   builder.addPreparation();
   builder.addDecisions();
-  return builder.take();
+  return builder.takeForModule();
 }
 
 llvm::Expected<std::string> bagua::expandDecisions(StringRef text) {
@@ -175,7 +243,7 @@ llvm::Expected<std::string> bagua::expandDecisions(StringRef text) {
     return parsed.takeError();
   PipelineBuilder builder(*parsed);
   builder.addDecisions();
-  return builder.take();
+  return builder.takeForModule();
 }
 
 std::string bagua::preparationPipeline() {
@@ -184,12 +252,13 @@ std::string bagua::preparationPipeline() {
   ParsedStrategy search = parseStrategy("auto");
   PipelineBuilder builder(search);
   builder.addPreparation();
-  return builder.take();
+  return builder.takeForModule();
 }
 
 void bagua::registerStrategyPipeline() {
-  std::string description = "Compile by a strategy: NAME or NAME{option=value "
-                            "...}, with NAME one of";
+  std::string description = "Compile by a strategy, NAME or NAME{option=value "
+                            "...}, or each step by its own, @STEP=NAME ...; "
+                            "with NAME one of";
   for (const Strategy &strategy : getStrategies())
     description += " " + std::string(strategy.name);
   // Registration keeps a reference to the text.

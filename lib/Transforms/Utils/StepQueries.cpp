@@ -47,7 +47,7 @@ PlaceAttr bagua::getPlace(Value value) {
              : nullptr;
 }
 
-bool bagua::isOnEveryRank(RankedTensorType type) {
+bool bagua::hasPartOnEveryRank(RankedTensorType type) {
   LayoutAttr layout = getLayout(type);
   return !layout ||
          llvm::all_of(layout.getEntries(), [](const LayoutEntry &entry) {

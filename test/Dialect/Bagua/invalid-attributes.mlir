@@ -277,32 +277,38 @@ module attributes {bagua.example = #bagua.randomk<count = 0>} {}
 // -----
 
 // A contract knows the updates that the runtime can run.
-// expected-error @+1 {{expected sgd or adam, found lamb}}
-module attributes {bagua.example = #bagua.update<["w"] by lamb [] lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
+// expected-error @+1 {{expected sgd or adam, found adagrad}}
+module attributes {bagua.example = #bagua.update<["w"] by adagrad [] lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
 
 // -----
 
 // Adam's bias correction is one of three.
-// expected-error @+1 {{expected none, moments or step_size, found full}}
+// expected-error @+1 {{expected none, moments or step_size, found 'full'}}
 module attributes {bagua.example = #bagua.update<["w", "m", "v"] by adam [0.9, 0.999, 1.0e-08, 0.0] full lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
 
 // -----
 
 // An update has as many constants as its arithmetic.
-// expected-error @+1 {{expected beta1, beta2, eps and decay, found 1 constants}}
+// expected-error @+1 {{expected beta1, beta2, eps and decay of adam with 3 states and bias correction moments, found 1 constant}}
 module attributes {bagua.example = #bagua.update<["w", "m", "v"] by adam [0.9] moments lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
 
 // -----
 
 // Momentum is the only constant of sgd.
-// expected-error @+1 {{expected a momentum or no constants, found 2 constants}}
+// expected-error @+1 {{expected momentum of sgd with 2 states, found 2 constants}}
 module attributes {bagua.example = #bagua.update<["w", "m"] by sgd [0.9, 0.1] lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
 
 // -----
 
-// States have names, one without momentum, two with it.
-// expected-error @+1 {{expected the names of 2 states, found ["w"]}}
+// There is one state without momentum.
+// expected-error @+1 {{expected no constants of sgd with 1 state, found 1 constant}}
 module attributes {bagua.example = #bagua.update<["w"] by sgd [0.9] lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
+
+// -----
+
+// States have names.
+// expected-error @+1 {{expected the names of states, found [7 : i32]}}
+module attributes {bagua.example = #bagua.update<[7 : i32] by sgd [] lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
 
 // -----
 

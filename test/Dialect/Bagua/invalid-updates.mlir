@@ -45,7 +45,7 @@ bagua.step @s on @pod data [node, gpu] (batch %e "e" : tensor<4xf32>, param %w "
 // Plain SGD has one state
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
-  // expected-error @+1 {{expected 1 states without momentum, found 2}}
+  // expected-error @+1 {{expected momentum of sgd with 2 states, found 0 constants}}
   %n, %k = bagua.sgd (%w, %m) grad %g lr %lr : tensor<8xf32>, tensor<f32>
   bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
 }
@@ -55,7 +55,7 @@ bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer 
 // ... and momentum is a second.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
-  // expected-error @+1 {{expected 2 states with momentum, found 1}}
+  // expected-error @+1 {{expected no constants of sgd with 1 state, found 1 constant}}
   %n = bagua.sgd (%w) momentum 0.9 grad %g lr %lr : tensor<8xf32>, tensor<f32>
   bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
 }
@@ -105,7 +105,7 @@ bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer 
 // Adam has a param and two moments.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
-  // expected-error @+1 {{expected 3 states (param, first and second moment), found 2}}
+  // expected-error @+1 {{expected 3 states (param, first moment and second moment) of adam, found 2}}
   %n, %k = bagua.adam (%w, %m) grad %g lr %lr : tensor<8xf32>, tensor<f32>
   bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
 }
@@ -115,7 +115,7 @@ bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer 
 // Betas are rates of decay.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
-  // expected-error @+1 {{expected betas of at least 0 and below 1, found 9.000000e-01 and 1.000000e+00}}
+  // expected-error @+1 {{expected a beta2 of adam of at least 0 and below 1, found 1}}
   %n, %k, %j = bagua.adam (%w, %m, %m) betas [0.9, 1.0] grad %g lr %lr : tensor<8xf32>, tensor<f32>
   bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
 }
@@ -186,7 +186,7 @@ bagua.step @s on @pod data [node, gpu] (param %p "p" : tensor<6x4xf32>, param %q
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, optimizer %v "v" : tensor<8xf32>) {
   %lr = bagua.compute forward "rate"() : () -> (tensor<f32>)
-  // expected-error @+1 {{expected betas with a bias correction, and only there}}
+  // expected-error @+1 {{expected eps, beta1 and beta2 of adam_apply with 1 state and bias correction moments, found 1 constant}}
   %n = bagua.adam_apply %w, %m, %v bias_correction moments lr %lr : tensor<8xf32>, tensor<f32>
   bagua.yield %n, %m, %v : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
@@ -197,7 +197,7 @@ bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer 
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, optimizer %v "v" : tensor<8xf32>) {
   %lr = bagua.compute forward "rate"() : () -> (tensor<f32>)
-  // expected-error @+1 {{expected betas with a bias correction, and only there}}
+  // expected-error @+1 {{expected eps of adam_apply with 1 state and bias correction none, found 3 constants}}
   %n = bagua.adam_apply %w, %m, %v betas [0.9, 0.99] lr %lr : tensor<8xf32>, tensor<f32>
   bagua.yield %n, %m, %v : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
@@ -208,7 +208,7 @@ bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer 
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, optimizer %v "v" : tensor<8xf32>) {
   %lr = bagua.compute forward "rate"() : () -> (tensor<f32>)
-  // expected-error @+1 {{expected betas of at least 0 and below 1, found 9.000000e-01 and 1.000000e+00}}
+  // expected-error @+1 {{expected a beta2 of adam_apply of at least 0 and below 1, found 1}}
   %n = bagua.adam_apply %w, %m, %v betas [0.9, 1.0] bias_correction step_size lr %lr : tensor<8xf32>, tensor<f32>
   bagua.yield %n, %m, %v : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }

@@ -11,6 +11,7 @@
 #include "bagua/Support/Collective.h"
 #include "bagua/Support/Encodings.h"
 #include "bagua/Support/ReduceKind.h"
+#include "bagua/Support/UpdateRules.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Attributes.h"
@@ -162,6 +163,8 @@ namespace bagua {
 /// UpdateAttr, which say what must hold of the tensors that the runtime gives
 /// back. Written once, before any decision about communication.
 inline constexpr llvm::StringLiteral kContractAttr = "bagua.contract";
+/// The text of the strategy that compiled a module, or a step.
+inline constexpr llvm::StringLiteral kStrategyAttr = "bagua.strategy";
 /// The attribute of a step with the algorithm of its contract, a StringAttr;
 /// without it, the algorithm is data parallelism.
 inline constexpr llvm::StringLiteral kRelaxationAttr = "bagua.relaxation";

@@ -63,12 +63,22 @@ def Bagua_ExchangePattern : Bagua_Enum<"ExchangePattern", "who exchanges with wh
 ]>;
 def Bagua_ExchangePatternAttr : EnumAttr<Bagua_Dialect, Bagua_ExchangePattern, "exchange_pattern">;
 
-def Bagua_BiasCorrection : Bagua_Enum<"BiasCorrection", "how adam corrects the bias of its moments", [
-  I32EnumAttrCase<"None", 0, "none">,
-  I32EnumAttrCase<"Moments", 1, "moments">,
-  I32EnumAttrCase<"StepSize", 2, "step_size">,
-]>;
-def Bagua_BiasCorrectionAttr : EnumAttr<Bagua_Dialect, Bagua_BiasCorrection, "bias_correction">;
+def Bagua_BiasCorrectionAttr : Bagua_Attr<"BiasCorrection", "bias_correction"> {
+  let summary = "how an update corrects the bias of its moments: none, moments or step_size";
+  let description = [{
+    The words are defined in Support (UpdateRules.h), which the runtime shares;
+    `bagua.adam` has the formulas.
+
+    ```
+    #bagua<bias_correction step_size>
+    ```
+  }];
+  let parameters = (ins "::bagua::BiasCorrection":$value);
+  let hasCustomAssemblyFormat = 1;
+  let returnType = "::bagua::BiasCorrection";
+  let convertFromStorage = "$_self.getValue()";
+  let constBuilderCall = "::bagua::BiasCorrectionAttr::get($_builder.getContext(), $0)";
+}
 
 def Bagua_ReduceKindAttr : Bagua_Attr<"ReduceKind", "reduce_kind"> {
   let summary = "how a collective combines the ranks' values: sum, mean, min or max";
@@ -269,6 +279,8 @@ def Bagua_RelationKind : Bagua_Enum<"RelationKind", "how a tensor given back fol
   I32EnumAttrCase<"Scattered", 3, "scattered">, // 2 is an update's, in plans
   I32EnumAttrCase<"Gathered", 4, "all_gather">,
   I32EnumAttrCase<"Permuted", 5, "permute">,
+  I32EnumAttrCase<"Scaled", 6, "scaled">,
+  I32EnumAttrCase<"Broadcast", 7, "broadcast">,
 ]>;
 
 def Bagua_RelationAttr : Bagua_Attr<"Relation", "relation"> {
@@ -276,8 +288,9 @@ def Bagua_RelationAttr : Bagua_Attr<"Relation", "relation"> {
   let description = [{
     One entry of a step's contract (`bagua.contract`): `tensor` is the reduction of
     kind `kind`, a piece of it along `split`, or the all_to_all, all_gather or
-    permute, of what the ranks of a group over the axes gave as `of`. Written when a step is imported or relaxed and by no later pass, so
-    that a check by it finds what a pass has lost.
+    permute, of what the ranks of a group over the axes gave as `of`. A step that runs between iterations makes states:
+    `scaled` by a coefficient, or `broadcast` from the first rank of the group. Written when a step is imported or
+    relaxed and by no later pass, so that a check by it finds what a pass has lost.
 
     ```
     #bagua.relation<"l3.weight.grad" = mean "l3.weight.grad" over [node, gpu]>
@@ -285,28 +298,38 @@ def Bagua_RelationAttr : Bagua_Attr<"Relation", "relation"> {
     #bagua.relation<"piece" = sum "whole" over [gpu] split 0>
     #bagua.relation<"whole" = all_gather "piece" over [gpu] concat 0>
     #bagua.relation<"next" = permute "out" over [gpu] pairs [0 -> 1]>
+    #bagua.relation<"l3.momentum" = scaled "l3.momentum" by 0.5>
+    #bagua.relation<"l3.weight" = broadcast "l3.weight" over [node, gpu]>
     ```
   }];
   let parameters = (ins "::mlir::StringAttr":$tensor, "::mlir::StringAttr":$of,
                         "::bagua::RelationKind":$relation, "::bagua::ReduceKind":$kind,
                         "::bagua::AxesAttr":$over, "int64_t":$split, "int64_t":$concat,
-                        "::mlir::DenseI64ArrayAttr":$pairs);
+                        "::mlir::DenseI64ArrayAttr":$pairs, OptionalParameter<"::mlir::FloatAttr">:$coefficient);
+  let builders = [
+    AttrBuilder<(ins "::mlir::StringAttr":$tensor, "::mlir::StringAttr":$of, "::bagua::RelationKind":$relation,
+                     "::bagua::ReduceKind":$kind, "::bagua::AxesAttr":$over, "int64_t":$split, "int64_t":$concat,
+                     "::mlir::DenseI64ArrayAttr":$pairs), [{
+      return $_get($_ctxt, tensor, of, relation, kind, over, split, concat, pairs, ::mlir::FloatAttr());
+    }]>,
+    // What becomes of a state: `scaled`, which has a coefficient and no axes, or `broadcast`, which has axes.
+    AttrBuilderWithInferredContext<(ins "::mlir::StringAttr":$state, "::bagua::RelationKind":$relation,
+                                        "::bagua::AxesAttr":$over, "::mlir::FloatAttr":$coefficient), [{
+      return $_get(state.getContext(), state, state, relation, ::bagua::ReduceKind::Sum, over, 0, 0,
+                   ::mlir::DenseI64ArrayAttr::get(state.getContext(), {}), coefficient);
+    }]>,
+  ];
   let hasCustomAssemblyFormat = 1;
 }
-
-def Bagua_UpdateRule : Bagua_Enum<"UpdateRule", "by what arithmetic an optimizer makes new states", [
-  I32EnumAttrCase<"Sgd", 0, "sgd">,
-  I32EnumAttrCase<"Adam", 1, "adam">,
-]>;
 
 def Bagua_UpdateAttr : Bagua_Attr<"Update", "update"> {
   let summary = "what must hold of states that the runtime updates";
   let description = [{
     One entry of a step's contract (`bagua.contract`): after each step the states
-    are what `bagua.sgd` or `bagua.adam` makes of them and of the reduction of what
-    the ranks of a group gave as `of`. The constants are sgd's momentum, if any, or
-    adam's betas, eps and decay; the learning rate is a value or the name of an
-    `input`. Of no meaning where the program updates the states itself.
+    are what an optimizer (Support/UpdateRules.h) makes of them and of the reduction
+    of what the ranks of a group gave as `of`. The constants are sgd's momentum, if
+    any, or adam's betas, eps and decay; the learning rate is a value or the name of
+    an `input`. Of no meaning where the program updates the states itself.
 
     ```
     #bagua.update<["w", "m"] by sgd [0.9] lr 0.1 : f32 grad mean "w.grad" over [node, gpu]>

@@ -100,7 +100,7 @@ def Bagua_StepOpInterface : OpInterface<"StepOpInterface"> {
       }], "unsigned", "getStateCount", (ins), "", "return 0;">,
     InterfaceMethod<"Of what the runtime runs by itself: which of a host's times (HostAttr) it takes.",
                     "::llvm::StringRef", "getHostWork", (ins), "", "return \"linear\";">,
-    InterfaceMethod<"The arithmetic of an update that a check can repeat; nothing for others.",
+    InterfaceMethod<"The arithmetic of an update; nothing for other ops.",
                     "std::optional<::bagua::UpdateRule>", "getUpdateRule", (ins), "", "return std::nullopt;">,
 
     // Plan.

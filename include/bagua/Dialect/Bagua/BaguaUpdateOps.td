@@ -31,6 +31,9 @@ class Bagua_Update<string mnemonic, dag args, list<Trait> traits = [], code decl
         bool isArithmetic() { return true; }
         std::optional<unsigned> getInPlaceOperand(unsigned index) { return index; }
         unsigned getStateCount() { return (*this)->getNumResults(); }
+        ::llvm::StringRef getHostWork() {
+          return ::bagua::workOf(::bagua::rowOf(*getUpdateRule()), getStateCount());
+        }
         std::optional<::bagua::InstructionFields> getInstruction();
       }] # declarations>;
 
@@ -56,7 +59,6 @@ def Bagua_SgdOp : Bagua_Update<"sgd",
     (ins Variadic<Bagua_Tensor>:$states, Bagua_Tensor:$grad, Optional<Bagua_Scalar>:$lr,
          OptionalAttr<F32Attr>:$lr_value, OptionalAttr<F32Attr>:$momentum), [AttrSizedOperandSegments], [{
       std::optional<::bagua::UpdateRule> getUpdateRule() { return ::bagua::UpdateRule::Sgd; }
-      ::llvm::StringRef getHostWork() { return getMomentum() ? "momentum" : "sgd"; }
     }]> {
   let summary = "stochastic gradient descent, with momentum or without";
   let description = [{
@@ -87,7 +89,6 @@ def Bagua_AdamOp : Bagua_Update<"adam",
          DefaultValuedAttr<Bagua_BiasCorrectionAttr, "::bagua::BiasCorrection::Moments">:$bias_correction),
     [AttrSizedOperandSegments], [{
       std::optional<::bagua::UpdateRule> getUpdateRule() { return ::bagua::UpdateRule::Adam; }
-      ::llvm::StringRef getHostWork() { return "adam"; }
     }]> {
   let summary = "Adam, with decoupled weight decay";
   let description = [{
@@ -127,7 +128,7 @@ def Bagua_AdamApplyOp : Bagua_Update<"adam_apply",
          DefaultValuedAttr<F32Attr, "1e-8f">:$eps,
          DefaultValuedAttr<Bagua_BiasCorrectionAttr, "::bagua::BiasCorrection::None">:$bias_correction),
     [AllTypesMatch<["param", "moment", "variance", "output"]>], [{
-      ::llvm::StringRef getHostWork() { return "adam"; }
+      std::optional<::bagua::UpdateRule> getUpdateRule() { return ::bagua::UpdateRule::AdamApply; }
     }]> {
   let summary = "Adam's step with given moments, which it leaves alone";
   let description = [{
@@ -142,7 +143,7 @@ def Bagua_AdamApplyOp : Bagua_Update<"adam_apply",
   }];
   let results = (outs Bagua_Tensor:$output);
   let assemblyFormat = [{
-    $param `,` $moment `,` $variance (`betas` ` ` `[` $beta1^ `,` $beta2 `]`)? (`eps` $eps^)? (`bias_correction` $bias_correction^)? `lr` $lr (`on` custom<Stream>($stream)^)?
+    $param `,` $moment `,` $variance (`betas` ` ` `[` $beta1^ `,` $beta2 `]`)? (`eps` $eps^)? (`bias_correction` custom<BiasCorrection>($bias_correction)^)? `lr` $lr (`on` custom<Stream>($stream)^)?
     (`at` custom<Places>($places)^)? attr-dict `:` type($output) `,` type($lr)
   }];
   let hasVerifier = 1;

@@ -53,10 +53,11 @@ struct CollectiveCost {
   double ns() const;
 };
 
-/// A collective to price. `bytes` is what a rank stores of the tensor where the
-/// tensor is whole over `over`: the operand of all_reduce, reduce_scatter,
-/// all_to_all, exchange and push, the result of all_gather, broadcast and pull.
-struct CollectiveCall {
+/// A collective with its axes and its size, by which it is priced. `bytes` is
+/// what a rank stores of the tensor where the tensor is whole over `over`: the
+/// operand of all_reduce, reduce_scatter, all_to_all, exchange and push, the
+/// result of all_gather, broadcast and pull.
+struct SizedCollective {
   Collective collective;
   AxisSet over;
   int64_t bytes;
@@ -70,14 +71,14 @@ struct CollectiveCall {
 /// The cost by one algorithm; nothing if the algorithm does not apply: it needs
 /// a power of two, a table or servers that the call does not have.
 std::optional<CollectiveCost> costBy(const ClusterModel &cluster,
-                                     const CollectiveCall &call,
+                                     const SizedCollective &call,
                                      Algorithm algorithm);
 
 /// The measured time if there is a table, else the cheapest algorithm's, plus
 /// the launch and the system's time a message, which are the whole cost of a
 /// group of one rank. No other function charges a collective's launch.
 CollectiveCost cheapestCost(const ClusterModel &cluster,
-                            const CollectiveCall &call);
+                            const SizedCollective &call);
 
 } // namespace bagua
 

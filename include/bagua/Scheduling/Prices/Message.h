@@ -206,7 +206,7 @@ struct Message {
   }
 };
 
-struct MessageStep {
+struct MessageStage {
   enum class Kind {
     /// To the encoding on the wire.
     Encode,
@@ -216,7 +216,7 @@ struct MessageStep {
   };
   Kind kind;
   /// For Collective.
-  CollectiveCall call = {};
+  SizedCollective call = {};
   /// For Encode and Decode. An encoding whose values collectives can't reduce
   /// has as many parts as ranks on `parts`, or a term for each rank on `terms`.
   Encoding wire = {};
@@ -234,7 +234,7 @@ struct MessageStep {
 int64_t servedBytes(const ClusterModel &cluster, const Message &message,
                     const AllReduceForm &form);
 
-/// The steps of a message, in order. Parts consist of whole elements. `server`
+/// The stages of a message, in order. Parts consist of whole elements. `server`
 /// is the server that sums the whole message if servers do; -1: each server
 /// sums a part.
 ///
@@ -244,10 +244,10 @@ int64_t servedBytes(const ClusterModel &cluster, const Message &message,
 /// collectives around it send elements as they are. All axes at once are then
 /// flat, axis by axis keeps the outermost axis for the all_reduce, and ranks
 /// sum instead of servers.
-std::vector<MessageStep> expandMessage(const ClusterModel &cluster,
-                                       const Message &message,
-                                       const AllReduceForm &form,
-                                       int64_t server = -1);
+std::vector<MessageStage> expandMessage(const ClusterModel &cluster,
+                                        const Message &message,
+                                        const AllReduceForm &form,
+                                        int64_t server = -1);
 
 struct PricedForm {
   AllReduceForm form;

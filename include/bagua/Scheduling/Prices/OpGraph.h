@@ -40,7 +40,7 @@ struct GraphOp {
   /// The op runs on servers, not on the ranks that compute.
   bool isOnServers = false;
   /// For collectives.
-  CollectiveCall call = {};
+  SizedCollective call = {};
   /// The operand that the op writes to memory, as an index into its operands:
   /// for an update, its gradient. The operands before it are the states that
   /// the update overwrites.
@@ -97,7 +97,7 @@ public:
                             ServerLinks serverLinks = ServerLinks::Each)
       : cluster(cluster), serverLinks(serverLinks) {}
 
-  const CollectiveCost &of(const CollectiveCall &call);
+  const CollectiveCost &of(const SizedCollective &call);
   const ClusterModel &getCluster() const { return cluster; }
 
 private:

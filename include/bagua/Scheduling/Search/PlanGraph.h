@@ -40,16 +40,16 @@ struct CutUpdates {
   /// Steps from whole gradients to parts, and from parts of params to whole
   /// params. A cast at either end of the first list converts what the bucket
   /// then holds.
-  std::vector<MessageStep> toParts, toWholes;
+  std::vector<MessageStage> toParts, toWholes;
 };
 
-/// Receives a walk over a plan: for each group its begin, then the steps of
+/// Receives a walk over a plan: for each group its begin, then the stages of
 /// each part in order (or how the group is cut), and its end.
 class MessageVisitor {
 public:
   virtual ~MessageVisitor() = default;
   virtual void begin(const MessageGroup &group) = 0;
-  virtual void visitMessage(const std::vector<MessageStep> &steps) = 0;
+  virtual void visitMessage(const std::vector<MessageStage> &stages) = 0;
   virtual void visitCut(const CutUpdates &cut) = 0;
   virtual void end() = 0;
 };

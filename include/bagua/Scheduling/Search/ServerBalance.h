@@ -8,7 +8,7 @@
 #ifndef BAGUA_SCHEDULING_SEARCH_SERVERBALANCE_H
 #define BAGUA_SCHEDULING_SEARCH_SERVERBALANCE_H
 
-#include "bagua/Scheduling/Prices/ClusterModel.h"
+#include "bagua/Scheduling/Prices/Message.h"
 
 namespace bagua {
 
@@ -29,6 +29,18 @@ std::vector<int64_t> serverCapacities(const ClusterModel &cluster);
 /// n).
 std::vector<int64_t> balanceServers(const std::vector<int64_t> &bytes,
                                     const std::vector<int64_t> &capacities);
+
+/// A message, its form, and its place in the step.
+struct PlacedMessage {
+  int32_t place;
+  Message message;
+  AllReduceForm form;
+};
+
+/// By message: the server that sums it whole; -1 if servers don't sum it.
+/// Messages of equal size are assigned in the order of their places.
+std::vector<int64_t> assignServers(const ClusterModel &cluster,
+                                   const std::vector<PlacedMessage> &messages);
 
 } // namespace bagua
 

@@ -1,7 +1,7 @@
 //===- MessageWriter.h - Writing what an all_reduce is made of ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The way from the steps that Scheduling expands a message into to ops.
+// The way from the stages that Scheduling expands a message into to ops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_BRIDGE_MESSAGEWRITER_H
@@ -56,10 +56,10 @@ bool canBeServed(AllReduceOp reduce, const ClusterModel &cluster);
 llvm::LogicalResult expectServed(AllReduceOp reduce,
                                  const ClusterModel &cluster);
 
-/// Writes the steps before the all_reduce, in order; the last has its name, if
+/// Writes the stages before the all_reduce, in order; the last has its name, if
 /// any. Returns the result; the all_reduce stays.
 mlir::Value writeMessage(mlir::OpBuilder &builder, AllReduceOp reduce,
-                         llvm::ArrayRef<MessageStep> steps);
+                         llvm::ArrayRef<MessageStage> stages);
 
 } // namespace bagua
 

@@ -1,7 +1,8 @@
 //===- ProgramUpdates.h - Who runs a step's optimizer ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gives the program ops that the runtime could run.
+// Gives the program ops that the runtime could run. In a step that runs between
+// iterations the program runs nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_BRIDGE_PROGRAMUPDATES_H

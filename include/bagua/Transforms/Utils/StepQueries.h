@@ -42,9 +42,9 @@ private:
 /// The place of a value of a step; null before it has one.
 PlaceAttr getPlace(mlir::Value value);
 
-/// Whether every rank stores a value of the type, or a part of the value that
-/// no entry of its layout hides from some ranks.
-bool isOnEveryRank(mlir::RankedTensorType type);
+/// Whether every rank stores a value of the type, or a part of it: no entry of
+/// its layout leaves the value to some ranks alone.
+bool hasPartOnEveryRank(mlir::RankedTensorType type);
 
 /// Whether the type is that of a tensor of which every rank stores all.
 bool isWhole(mlir::Type type);

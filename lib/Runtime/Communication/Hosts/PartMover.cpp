@@ -114,55 +114,55 @@ std::byte *PartMover::scratchAt(int64_t segment, int peer) {
 // The order of messages
 //===----------------------------------------------------------------------===//
 
-bool PartMover::isEnd(Place place) const {
-  return place.step == segments + kLag;
+bool PartMover::isEnd(Cursor cursor) const {
+  return cursor.step == segments + kLag;
 }
 
-void PartMover::advance(Place &place) const {
-  if (++place.turn < 2 * before.size())
+void PartMover::advance(Cursor &cursor) const {
+  if (++cursor.turn < 2 * before.size())
     return;
-  place.turn = 0;
-  ++place.step;
+  cursor.turn = 0;
+  ++cursor.step;
 }
 
-PartMover::Message PartMover::messageAt(Place place) const {
-  const bool isResult = place.turn >= before.size();
-  Message message;
-  message.stream =
+PartMover::Receive PartMover::receiveAt(Cursor cursor) const {
+  const bool isResult = cursor.turn >= before.size();
+  Receive receive;
+  receive.stream =
       isResult ? MessageStream::Results : MessageStream::Contributions;
-  message.segment = place.step - (isResult ? kLag : 0);
-  const int peer = before[place.turn - (isResult ? before.size() : 0)];
+  receive.segment = cursor.step - (isResult ? kLag : 0);
+  const int peer = before[cursor.turn - (isResult ? before.size() : 0)];
   const int index = isResult ? partOfOwner(peer) : ownPart;
-  if (index < 0 || message.segment < 0 || message.segment >= segments)
-    return message;
+  if (index < 0 || receive.segment < 0 || receive.segment >= segments)
+    return receive;
   const bool isMine =
       isResult ? delegate(index, layout.hostOf(layout.self())) == layout.self()
                : peer < contributors;
   if (!isMine)
-    return message;
-  if (!isResult && isFirst(message.segment))
-    return message;
-  message.range = segmentOf(index, message.segment);
-  message.peer = message.range.size() > 0 ? peer : -1;
-  return message;
+    return receive;
+  if (!isResult && isFirst(receive.segment))
+    return receive;
+  receive.range = segmentOf(index, receive.segment);
+  receive.peer = receive.range.size() > 0 ? peer : -1;
+  return receive;
 }
 
-std::byte *PartMover::destination(const Message &message) {
-  return message.stream == MessageStream::Contributions
-             ? scratchAt(message.segment, message.peer)
+std::byte *PartMover::destination(const Receive &receive) {
+  return receive.stream == MessageStream::Contributions
+             ? scratchAt(receive.segment, receive.peer)
              : buffers->outputs[layout.self()] +
-                   message.range.begin * elementBytes;
+                   receive.range.begin * elementBytes;
 }
 
 /// Receives the next message that there is.
 absl::Status PartMover::postNext() {
   while (!isEnd(posted)) {
-    const Message message = messageAt(posted);
+    const Receive receive = receiveAt(posted);
     advance(posted);
-    if (message.peer >= 0)
+    if (receive.peer >= 0)
       return transport.receive(
-          message.peer, tagsOf(message.stream).nextReceived(message.peer),
-          destination(message), message.range.size() * elementBytes);
+          receive.peer, tagsOf(receive.stream).nextReceived(receive.peer),
+          destination(receive), receive.range.size() * elementBytes);
   }
   return absl::OkStatus();
 }
@@ -185,19 +185,19 @@ absl::Status PartMover::exchange(absl::Span<const std::byte *const> newFirsts) {
   status.Update(sendContributions());
   if (!status.ok())
     return waits.lose(status);
-  for (Place place; !isEnd(place); advance(place)) {
-    const Message message = messageAt(place);
-    if (message.peer >= 0) {
-      status = waits.await(message.peer,
-                           tagsOf(message.stream).nextAwaited(message.peer));
+  for (Cursor cursor; !isEnd(cursor); advance(cursor)) {
+    const Receive receive = receiveAt(cursor);
+    if (receive.peer >= 0) {
+      status = waits.await(receive.peer,
+                           tagsOf(receive.stream).nextAwaited(receive.peer));
       if (!status.ok())
         return status;
       if (status = postNext(); !status.ok())
         return waits.lose(status);
     }
     // All contributions to a segment are there.
-    if (place.turn + 1 == before.size() && place.step < segments)
-      if (status = makeSegment(place.step); !status.ok())
+    if (cursor.turn + 1 == before.size() && cursor.step < segments)
+      if (status = makeSegment(cursor.step); !status.ok())
         return waits.lose(status);
   }
   return absl::OkStatus();

@@ -54,22 +54,22 @@ public:
 
 private:
   /// A message to be received, or none.
-  struct Message {
+  struct Receive {
     int peer = -1;
     MessageStream stream = MessageStream::Results;
     int64_t segment = 0;
     ElementRange range;
   };
-  /// A place in the order of messages.
-  struct Place {
+  /// A position in the order of messages.
+  struct Cursor {
     int64_t step = 0;
     size_t turn = 0;
   };
 
-  bool isEnd(Place place) const;
-  void advance(Place &place) const;
-  Message messageAt(Place place) const;
-  std::byte *destination(const Message &message);
+  bool isEnd(Cursor cursor) const;
+  void advance(Cursor &cursor) const;
+  Receive receiveAt(Cursor cursor) const;
+  std::byte *destination(const Receive &receive);
   absl::Status postNext();
   absl::Status sendContributions();
   absl::Status makeSegment(int64_t segment);
@@ -120,7 +120,7 @@ private:
   /// In elements.
   int64_t segmentSize = 0;
   /// Up to where messages are received.
-  Place posted;
+  Cursor posted;
   /// Segments whose contributions are here or on their way.
   int64_t scratchSegments = 0;
   std::vector<std::byte> scratch;

@@ -1,37 +1,22 @@
 //===- InProcessWorld.cpp - Ranks that are threads of this process --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// All ranks share one state; groups are in memory of the process.
+// All ranks share one state.
 //
 //===----------------------------------------------------------------------===//
-#include "Communication/Memory/RunState.h"
-#include "Device/Host/Pages.h"
-
-#include "absl/strings/str_cat.h"
+#include "Communication/Backends.h"
+#include "Communication/InProcess/InProcessRun.h"
 
 #include <utility>
 
 namespace bagua::runtime {
 namespace {
 
-absl::StatusOr<GroupPlace> makePlace(const std::string &name, int members) {
-  GroupPlace place;
-  place.shape = {members, members, Gate::Scope::Process};
-  auto pages = std::make_shared<Pages>(GroupMemory::bytesFor(place.shape));
-  if (!pages->data())
-    return absl::ResourceExhaustedError(
-        absl::StrCat("communicator '", name, "': no memory for its ", members,
-                     " members to meet in"));
-  GroupMemory::initialize(pages->data(), place.shape);
-  place.memory = pages->data();
-  place.owner = std::move(pages);
-  return place;
-}
-
 class InProcessWorld final : public World {
 public:
-  InProcessWorld(std::shared_ptr<RunState> sharedState, int worldRank)
-      : state(std::move(sharedState)), ownRank(worldRank) {}
+  InProcessWorld(const std::shared_ptr<RunState> &sharedState, int worldRank)
+      : state(sharedState), ownRank(worldRank),
+        backends(std::make_shared<InProcessRun>(worldRank, sharedState)) {}
   ~InProcessWorld() override { state->leave(ownRank); }
 
   int rank() const override { return ownRank; }
@@ -42,11 +27,10 @@ public:
 
   std::chrono::nanoseconds timeout() const override { return state->timeout; }
 
-  absl::StatusOr<std::unique_ptr<Communicator>>
-  createCommunicator(const std::vector<int> &members, const std::string &name,
-                     const CommunicatorOptions &options) override;
-
-  absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) override;
+  Backend *backend(absl::string_view name) override {
+    return backends.find(name);
+  }
+  Backend &control() override { return backends.control(); }
 
   void note(const std::string &what) override { state->note(ownRank, what); }
   void abort(const absl::Status &why) override { state->abortBy(ownRank, why); }
@@ -56,31 +40,10 @@ public:
   }
 
 private:
-  std::shared_ptr<RunState> state;
+  const std::shared_ptr<RunState> state;
   const int ownRank;
+  const Backends backends;
 };
-
-absl::StatusOr<std::unique_ptr<Communicator>>
-InProcessWorld::createCommunicator(const std::vector<int> &members,
-                                   const std::string &name,
-                                   const CommunicatorOptions &options) {
-  absl::Status status =
-      checkCreation(members, name, options, ownRank, state->size);
-  if (!status.ok())
-    return status;
-  return createMemoryCommunicator(state, ownRank, members, name, options, [&] {
-    return makePlace(name, static_cast<int>(members.size()));
-  });
-}
-
-absl::StatusOr<std::shared_ptr<std::byte>>
-InProcessWorld::allocate(size_t bytes) {
-  auto pages = std::make_shared<Pages>(bytes);
-  if (!pages->data() && bytes > 0)
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for ", bytes, " bytes"));
-  return std::shared_ptr<std::byte>(pages, pages->data());
-}
 
 } // namespace
 

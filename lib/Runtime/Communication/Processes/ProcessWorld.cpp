@@ -1,33 +1,23 @@
 //===- ProcessWorld.cpp - Ranks that are processes ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// This process's knowledge of the run, its connection to rank 0, and the memory
-// that it shares with the other ranks of its host.
+// How a process joins its run: it meets the others, connects to rank 0, and
+// shares memory with the ranks of its host.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Processes.h"
 
-#include "Communication/Control/ControlPlane.h"
+#include "Communication/Backends.h"
 #include "Communication/DurationToString.h"
-#include "Communication/Hosts/HostCommunicator.h"
-#include "Communication/Hosts/HostNetwork.h"
-#include "Communication/MembersName.h"
-#include "Communication/Memory/RunState.h"
-#include "Communication/OwnProcess.h"
+#include "Communication/Processes/ProcessRun.h"
 #include "Communication/Rendezvous/Joining.h"
 #include "Communication/Secret.h"
-#include "Communication/SharedMemory/SharedRegion.h"
 #include "Communication/Timeout.h"
-#include "Communication/WorkWatch.h"
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <fstream>
-#include <map>
-#include <mutex>
 #include <numeric>
 #include <sys/stat.h>
 #include <utility>
@@ -46,94 +36,10 @@ std::string ownHost() {
   return absl::StrCat(boot, " ", network.st_ino);
 }
 
-/// Shared by a world and its communicators; the last of them says goodbye.
-struct ProcessRun {
-  ~ProcessRun() {
-    network = nullptr;
-    // No other surviving rank works in this memory: each call of this rank has
-    // waited for that.
-    if (region)
-      region->forgetWithdrawn();
-    if (control)
-      control->retire();
-  }
-
-  int rank = 0;
-  std::shared_ptr<RunState> state;
-  std::shared_ptr<ControlPlane> control;
-  std::shared_ptr<WorkWatch> watch = std::make_shared<WorkWatch>();
-  /// Indexed by rank, as World::hosts and startedAs.
-  std::vector<int> hosts;
-  std::vector<int> started;
-  std::string secret;
-  std::shared_ptr<SharedRegion> region;
-  std::unique_ptr<HostNetwork> network;
-};
-
-/// The memory of groups that this rank has allocated. Other ranks may still
-/// work there when this rank's communicator is destroyed, so the memory stays
-/// until all have left and the next group is made.
-class GroupPlaces {
-public:
-  explicit GroupPlaces(std::shared_ptr<SharedRegion> shared)
-      : region(std::move(shared)) {}
-
-  absl::StatusOr<std::byte *> make(const GroupShape &shape);
-  void drop(std::byte *memory, const GroupShape &shape);
-  void release(std::byte *memory) { region->free(memory); }
-
-private:
-  struct Dropped {
-    std::byte *memory;
-    GroupShape shape;
-  };
-  const std::shared_ptr<SharedRegion> region;
-  std::mutex mutex;
-  std::vector<Dropped> dropped;
-};
-
-absl::StatusOr<std::byte *> GroupPlaces::make(const GroupShape &shape) {
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    auto isOver = [&](const Dropped &group) {
-      GroupMemory memory(group.memory, group.shape);
-      for (int i = 0; i < group.shape.members; ++i)
-        if (!memory.member(i).isDone)
-          return false;
-      region->free(group.memory);
-      return true;
-    };
-    dropped.erase(std::remove_if(dropped.begin(), dropped.end(), isOver),
-                  dropped.end());
-  }
-  auto memory = region->allocate(GroupMemory::bytesFor(shape),
-                                 SharedRegion::Use::Meeting);
-  if (memory.ok())
-    GroupMemory::initialize(*memory, shape);
-  return memory;
-}
-
-void GroupPlaces::drop(std::byte *memory, const GroupShape &shape) {
-  std::lock_guard<std::mutex> lock(mutex);
-  dropped.push_back({memory, shape});
-}
-
-absl::StatusOr<std::shared_ptr<std::byte>>
-allocateFrom(std::shared_ptr<SharedRegion> region, size_t bytes) {
-  auto memory = region->allocate(bytes);
-  if (!memory.ok())
-    return memory.status();
-  return std::shared_ptr<std::byte>(
-      *memory, [region = std::move(region)](std::byte *address) {
-        region->free(address);
-      });
-}
-
 class ProcessWorld final : public World {
 public:
-  explicit ProcessWorld(std::shared_ptr<ProcessRun> shared)
-      : run(std::move(shared)),
-        places(std::make_shared<GroupPlaces>(run->region)) {}
+  explicit ProcessWorld(const std::shared_ptr<ProcessRun> &shared)
+      : run(shared), backends(shared) {}
   ~ProcessWorld() override;
 
   int rank() const override { return run->rank; }
@@ -144,10 +50,10 @@ public:
     return run->state->timeout;
   }
 
-  absl::StatusOr<std::unique_ptr<Communicator>>
-  createCommunicator(const std::vector<int> &members, const std::string &name,
-                     const CommunicatorOptions &options) override;
-  absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) override;
+  Backend *backend(absl::string_view name) override {
+    return backends.find(name);
+  }
+  Backend &control() override { return backends.control(); }
 
   WorkWatch *workWatch() override { return run->watch.get(); }
   void note(const std::string &what) override {
@@ -164,26 +70,12 @@ public:
   }
 
 private:
-  /// The members on this rank's host.
-  std::vector<int> neighboursAmong(const std::vector<int> &members) const;
-  /// Finds where `neighbours` meet, which are all members or those on this
-  /// host.
-  absl::StatusOr<GroupPlace> findPlace(const std::vector<int> &members,
-                                       const std::vector<int> &neighbours,
-                                       const std::string &name,
-                                       const CommunicatorOptions &options);
-  absl::StatusOr<std::unique_ptr<Communicator>>
-  createAcrossHosts(const std::vector<int> &members,
-                    const std::vector<int> &neighbours, const std::string &name,
-                    const CommunicatorOptions &options, GroupPlace place);
-
-  const OwnProcess process;
   const std::shared_ptr<ProcessRun> run;
-  const std::shared_ptr<GroupPlaces> places;
+  const Backends backends;
 };
 
 ProcessWorld::~ProcessWorld() {
-  if (!process.isThis()) {
+  if (!run->process.isThis()) {
     // The run belongs to the parent, with its threads and connections, so it is
     // leaked here.
     (void)new std::shared_ptr<ProcessRun>(run);
@@ -191,151 +83,6 @@ ProcessWorld::~ProcessWorld() {
   }
   run->state->leave(run->rank);
   run->control->leave();
-}
-
-std::vector<int>
-ProcessWorld::neighboursAmong(const std::vector<int> &members) const {
-  std::vector<int> neighbours;
-  for (int member : members)
-    if (run->hosts[member] == run->hosts[run->rank])
-      neighbours.push_back(member);
-  return neighbours;
-}
-
-int placeIn(const std::vector<int> &members, int rank) {
-  return static_cast<int>(std::find(members.begin(), members.end(), rank) -
-                          members.begin());
-}
-
-/// The memory of a group is the one that the first member offers to rank 0.
-absl::StatusOr<GroupPlace> ProcessWorld::findPlace(
-    const std::vector<int> &members, const std::vector<int> &neighbours,
-    const std::string &name, const CommunicatorOptions &options) {
-  GroupPlace result;
-  result.shape = {static_cast<int>(neighbours.size()),
-                  static_cast<int>(members.size()), Gate::Scope::Host};
-  auto own = places->make(result.shape);
-  if (!own.ok())
-    return own.status();
-  const AddressSpace &space = run->region->addresses();
-  std::string offset = absl::StrCat(space.offsetOf(*own));
-  auto kept = run->control->claim(
-      absl::StrCat("group ", name, " ", nameOf(members), " of ", neighbours[0]),
-      offset, options.timeout, [this] { return !run->state->status().ok(); });
-  uint64_t place = 0;
-  if (!kept.ok()) {
-    // Rank 0 may still keep this place, so it is never used for anything else.
-    run->state->abort(
-        absl::IsDeadlineExceeded(kept.status())
-            ? run->state->lateStatus(
-                  describeCall(name, rank(), "create_communicator", options),
-                  options.timeout, {0})
-            : kept.status());
-    return run->state->status();
-  }
-  const bool isOwn = *kept == offset;
-  if (!isOwn)
-    places->release(*own);
-  const size_t bytes = GroupMemory::bytesFor(result.shape);
-  if (!absl::SimpleAtoi(*kept, &place) || place % 64 != 0 ||
-      !space.contains(space.at(place), bytes))
-    return absl::InternalError(absl::StrCat(
-        "communicator '", name, "': rank 0 keeps '", *kept, "', no place"));
-  result.addresses = space;
-  result.reachable = run->region;
-  result.memory = space.at(place);
-  result.owner = std::shared_ptr<void>(
-      nullptr, [places = places, memory = result.memory, shape = result.shape,
-                member = placeIn(neighbours, rank()), isOwn](void *) {
-        GroupMemory(memory, shape).member(member).isDone = true;
-        if (isOwn)
-          places->drop(memory, shape);
-      });
-  return result;
-}
-
-absl::StatusOr<std::unique_ptr<Communicator>>
-ProcessWorld::createCommunicator(const std::vector<int> &members,
-                                 const std::string &name,
-                                 const CommunicatorOptions &options) {
-  absl::Status status = process.check("a world");
-  if (status.ok())
-    status = checkCreation(members, name, options, rank(), size());
-  if (status.ok())
-    status = run->state->status();
-  if (!status.ok())
-    return status;
-  const std::vector<int> neighbours = neighboursAmong(members);
-  // A second communicator would use the place of the first.
-  status = run->state->checkNew(members, neighbours, name,
-                                placeIn(neighbours, rank()));
-  if (!status.ok())
-    return status;
-  absl::StatusOr<GroupPlace> place =
-      findPlace(members, neighbours, name, options);
-  if (!place.ok())
-    return place.status();
-  if (neighbours.size() < members.size())
-    return createAcrossHosts(members, neighbours, name, options,
-                             *std::move(place));
-  // The run lives as long as any of its communicators.
-  std::shared_ptr<RunState> state(run, run->state.get());
-  return createMemoryCommunicator(std::move(state), rank(), members, name,
-                                  options, [&] { return place; });
-}
-
-//===----------------------------------------------------------------------===//
-// Groups over several hosts
-//===----------------------------------------------------------------------===//
-
-absl::StatusOr<std::unique_ptr<Communicator>> ProcessWorld::createAcrossHosts(
-    const std::vector<int> &members, const std::vector<int> &neighbours,
-    const std::string &name, const CommunicatorOptions &options,
-    GroupPlace place) {
-  HostGroup group;
-  group.name = name;
-  group.members = members;
-  group.self = placeIn(members, rank());
-  group.secret = run->secret;
-  // Hosts are counted from 0 among the members' hosts.
-  std::map<int, int> numbers;
-  for (int member : members)
-    group.hosts.push_back(
-        numbers.emplace(run->hosts[member], numbers.size()).first->second);
-  auto joined =
-      run->state->joinGroup(members, neighbours, name,
-                            placeIn(neighbours, rank()), [&] { return place; });
-  if (!joined.ok())
-    return joined.status();
-  group.neighbours = *std::move(joined);
-  if (absl::Status status = run->network->connect(group, options);
-      !status.ok()) {
-    // Has no effect if another rank's end is the reason.
-    run->state->abortBy(rank(), status);
-    return run->state->status();
-  }
-
-  HostServices services;
-  services.state = std::shared_ptr<RunState>(run, run->state.get());
-  services.alarm = &run->network->alarm();
-  services.allocate = [region = run->region](size_t bytes) {
-    return allocateFrom(region, bytes);
-  };
-  services.retire =
-      [network = run->network.get()](std::unique_ptr<Farewell> farewell) {
-        network->keep(std::move(farewell));
-      };
-  return createHostCommunicator(std::move(group), std::move(services), options);
-}
-
-absl::StatusOr<std::shared_ptr<std::byte>>
-ProcessWorld::allocate(size_t bytes) {
-  absl::Status status = process.check("a world");
-  if (status.ok())
-    status = run->state->status();
-  if (!status.ok())
-    return status;
-  return allocateFrom(run->region, bytes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -538,7 +285,8 @@ connectProcesses(const ProcessOptions &options) {
   }
   run->region = *std::move(region);
   run->region->mark(run->rank);
-  return std::make_unique<ProcessWorld>(std::move(run));
+  run->places = std::make_shared<GroupPlaces>(run->region);
+  return std::make_unique<ProcessWorld>(run);
 }
 
 } // namespace bagua::runtime

@@ -51,9 +51,10 @@ constexpr size_t kMostStrangers = 64;
 // Rank 0
 //===----------------------------------------------------------------------===//
 
-class Host {
+/// Admits the other ranks.
+class Coordinator {
 public:
-  explicit Host(const JoinOptions &options)
+  explicit Coordinator(const JoinOptions &options)
       : options(options), deadline(Clock::now() + options.timeout) {
     joined.channels.resize(static_cast<size_t>(options.size));
     joined.secret = drawSecret();
@@ -111,7 +112,7 @@ private:
   std::vector<Member> members;
 };
 
-absl::Status Host::publish() {
+absl::Status Coordinator::publish() {
   auto socket = listenOn(options.address);
   if (!socket.ok())
     return socket.status();
@@ -126,7 +127,7 @@ absl::Status Host::publish() {
                             absl::BytesToHexString(options.network)));
 }
 
-bool Host::areAllHere() const {
+bool Coordinator::areAllHere() const {
   for (int rank = 1; rank < options.size; ++rank)
     if (isMissing(rank))
       return false;
@@ -135,7 +136,7 @@ bool Host::areAllHere() const {
 
 /// "ranks 2, 5, 6 to come": the ranks that never came; if all did, those that
 /// have gone.
-std::string Host::missing() const {
+std::string Coordinator::missing() const {
   std::vector<int> never, gone;
   for (int rank = 1; rank < options.size; ++rank)
     if (isMissing(rank))
@@ -145,7 +146,7 @@ std::string Host::missing() const {
                        : absl::StrCat("ranks ", listRanks(never), " to come");
 }
 
-void Host::tellAll(ControlMessage message) {
+void Coordinator::tellAll(ControlMessage message) {
   for (size_t rank = 1; rank < members.size(); ++rank)
     if (ControlChannel &channel = joined.channels[rank];
         channel.socket() >= 0) {
@@ -156,7 +157,7 @@ void Host::tellAll(ControlMessage message) {
 }
 
 /// Waits until a connection or a message comes, or it is time to send.
-void Host::await() const {
+void Coordinator::await() const {
   std::vector<pollfd> sockets;
   if (!isOutOfDescriptors)
     sockets.push_back({listener.number(), POLLIN, 0});
@@ -169,14 +170,14 @@ void Host::await() const {
 }
 
 /// Also tells the ranks that have come.
-absl::Status Host::refuseAll(const absl::Status &why) {
+absl::Status Coordinator::refuseAll(const absl::Status &why) {
   tellAll(refusalOf(why));
   return why;
 }
 
 /// Accepts some of the waiting connections. If no descriptors are left,
 /// strangers may yet return some.
-absl::Status Host::acceptStrangers() {
+absl::Status Coordinator::acceptStrangers() {
   isOutOfDescriptors = false;
   for (size_t i = 0; i < kMostStrangers; ++i) {
     auto socket = acceptFrom(listener);
@@ -199,7 +200,7 @@ absl::Status Host::acceptStrangers() {
 
 /// A rank identifies itself at once. So of the connections that were heard and
 /// are still strangers, the oldest is least likely to be a rank.
-void Host::makeRoom() {
+void Coordinator::makeRoom() {
   size_t tooMany =
       strangers.size() - std::min(strangers.size(), kMostStrangers);
   if (isOutOfDescriptors && !strangers.empty())
@@ -209,7 +210,7 @@ void Host::makeRoom() {
 }
 
 /// Why a rank of this run can't take part; empty if it can.
-std::string Host::objection(const ControlMessage &hello) const {
+std::string Coordinator::objection(const ControlMessage &hello) const {
   std::string why = disagreement(hello, options);
   // A rank whose connection was cut may be back before this side hears of the
   // cut.
@@ -219,7 +220,8 @@ std::string Host::objection(const ControlMessage &hello) const {
   return why;
 }
 
-absl::Status Host::admit(ControlChannel &channel, const ControlMessage &hello) {
+absl::Status Coordinator::admit(ControlChannel &channel,
+                                const ControlMessage &hello) {
   std::string why = objection(hello);
   if (why.empty()) {
     Member &member = members[hello.rank];
@@ -239,7 +241,7 @@ absl::Status Host::admit(ControlChannel &channel, const ControlMessage &hello) {
 
 /// Returns whether the connection is still a stranger's. A rank that went away
 /// meanwhile comes back on another connection.
-bool Host::hearStranger(Stranger &stranger, absl::Status &status) {
+bool Coordinator::hearStranger(Stranger &stranger, absl::Status &status) {
   absl::Status read = stranger.channel.fill();
   auto message = stranger.channel.next();
   if (!message.ok() || !read.ok())
@@ -253,7 +255,7 @@ bool Host::hearStranger(Stranger &stranger, absl::Status &status) {
 
 /// A rank that came and went away comes back, or is missing. A rank that says
 /// anything counts as gone, too: no rank speaks before all have come.
-void Host::hearMembers() {
+void Coordinator::hearMembers() {
   for (int rank = 1; rank < options.size; ++rank) {
     ControlChannel &channel = joined.channels[rank];
     if (isMissing(rank) || (channel.fill().ok() && !channel.hasUnread()))
@@ -263,7 +265,7 @@ void Host::hearMembers() {
   }
 }
 
-absl::Status Host::hear() {
+absl::Status Coordinator::hear() {
   // Members first, for one that has gone may be back already.
   hearMembers();
   absl::Status status;
@@ -276,7 +278,7 @@ absl::Status Host::hear() {
 }
 
 /// Tells waiting ranks that this rank still waits, and for which ranks.
-void Host::beat() {
+void Coordinator::beat() {
   if (Clock::now() - lastBeat < kBeat)
     return;
   lastBeat = Clock::now();
@@ -287,7 +289,7 @@ void Host::beat() {
 }
 
 /// The number of each rank's host, in the order of first ranks from 0.
-std::vector<int> Host::numberHosts() const {
+std::vector<int> Coordinator::numberHosts() const {
   std::map<std::string, int> numbers;
   std::vector<int> hosts;
   hosts.reserve(members.size());
@@ -297,7 +299,7 @@ std::vector<int> Host::numberHosts() const {
 }
 
 /// This host's address on the connections to other hosts.
-std::string Host::reachedAt() const {
+std::string Coordinator::reachedAt() const {
   for (int rank = 1; rank < options.size; ++rank)
     if (members[rank].host != options.host)
       if (auto own = addressOf(joined.channels[rank].socket()); own.ok())
@@ -305,7 +307,7 @@ std::string Host::reachedAt() const {
   return {};
 }
 
-absl::StatusOr<Joined> Host::run() {
+absl::StatusOr<Joined> Coordinator::run() {
   if (absl::Status status = publish(); !status.ok())
     return status;
   while (!areAllHere()) {
@@ -353,7 +355,7 @@ public:
   absl::StatusOr<Joined> run();
 
 private:
-  absl::Status findHost();
+  absl::Status findCoordinator();
   absl::StatusOr<Joined> attempt();
   absl::StatusOr<Joined> awaitWelcome(ControlChannel channel,
                                       const ControlMessage &hello);
@@ -377,7 +379,7 @@ private:
 };
 
 /// Finds where rank 0 is: with a store, from its last record.
-absl::Status Guest::findHost() {
+absl::Status Guest::findCoordinator() {
   if (!options.store) {
     address = {options.address.host, options.address.port + next};
     secret = options.run;
@@ -460,7 +462,7 @@ absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel,
 }
 
 absl::StatusOr<Joined> Guest::attempt() {
-  if (absl::Status status = findHost(); !status.ok())
+  if (absl::Status status = findCoordinator(); !status.ok())
     return status;
   auto socket =
       connectTo(address, std::min(deadline, Clock::now() + kPatience));
@@ -507,7 +509,7 @@ void leaveFailure(Store &store, const absl::Status &why) {
 }
 
 absl::StatusOr<Joined> joinRun(const JoinOptions &options) {
-  return options.rank == 0 ? Host(options).run() : Guest(options).run();
+  return options.rank == 0 ? Coordinator(options).run() : Guest(options).run();
 }
 
 } // namespace bagua::runtime

@@ -5,8 +5,8 @@
 // way in it.
 //
 //===----------------------------------------------------------------------===//
-#include "Device/Device.h"
 #include "Kernels/Arithmetic.h"
+#include "bagua/Runtime/Device.h"
 
 #include "bagua/Runtime/Communicator.h"
 
@@ -48,11 +48,9 @@ class HostKernel final : public Kernel {
 public:
   explicit HostKernel(BoundKernel bound) : kernel(std::move(bound)) {}
 
-  absl::Status launch(Queue &queue, int64_t step) override {
-    absl::Status status = queue.drain();
-    if (status.ok())
-      kernel(step);
-    return status;
+  absl::Status launch(Queue & /*queue*/, int64_t step) override {
+    kernel(step);
+    return absl::OkStatus();
   }
 
 private:
@@ -61,6 +59,13 @@ private:
 
 class HostDevice final : public Device {
 public:
+  HostDevice() {
+    for (const HostKernelRow &row : hostKernels())
+      table.set(row.opcode, [bind = row.bind](const auto &...arguments) {
+        return std::make_unique<HostKernel>(bind(arguments...));
+      });
+  }
+
   absl::Status checkAddress(const void * /*data*/,
                             size_t /*bytes*/) const override {
     return absl::OkStatus(); // unknown before it is used
@@ -69,13 +74,10 @@ public:
   createQueue(std::function<void(const absl::Status &)> /*onError*/) override {
     return std::make_unique<HostQueue>();
   }
-  std::unique_ptr<Kernel>
-  bind(const fb::Instruction &instruction,
-       const std::vector<LocalValue> &inputs,
-       const std::vector<LocalValue> &outputs) override {
-    BoundKernel kernel = bindKernel(instruction, inputs, outputs);
-    return kernel ? std::make_unique<HostKernel>(std::move(kernel)) : nullptr;
-  }
+  const KernelTable &kernels() const override { return table; }
+
+private:
+  KernelTable table;
 };
 
 } // namespace
@@ -96,7 +98,5 @@ namespace {
 [[maybe_unused]] Queue &queueMadeAtLoad = hostQueue();
 [[maybe_unused]] Device &deviceMadeAtLoad = hostDevice();
 } // namespace
-
-Device &World::device() const { return hostDevice(); }
 
 } // namespace bagua::runtime

@@ -9,7 +9,7 @@
 #define BAGUA_LIB_RUNTIME_KERNELS_ENCODINGS_ENCODINGKERNELS_H
 
 #include "Kernels/Encodings/EncodingKernel.h"
-#include "Kernels/LocalValue.h"
+#include "bagua/Runtime/LocalValue.h"
 
 #include "bagua/Support/ReduceKind.h"
 

@@ -1,0 +1,287 @@
+//===- StepVerifier.cpp - Whether a step's fields mean something ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Everything of a step that does not depend on an opcode, but for its contract:
+// the order of instructions, who touches which tensor, and the program.
+//
+//===----------------------------------------------------------------------===//
+#include "FieldChecks.h"
+#include "Phases.h"
+#include "PlanVerifier.h"
+#include "Roles.h"
+
+#include <algorithm>
+
+namespace bagua::runtime {
+namespace {
+
+using absl::StrCat;
+
+class StepVerifier {
+public:
+  StepVerifier(PlanVerifier &verifier, const fb::Plan &root,
+               const fb::Step &checked, bool runsBeforeIteration)
+      : common(verifier), plan(root), step(checked),
+        isBefore(runsBeforeIteration) {}
+
+  absl::Status verify();
+
+private:
+  absl::Status verifyPrediction();
+  absl::Status verifyInstructions();
+  absl::Status verifyOrder(const fb::Instruction &instruction, uint32_t number);
+  absl::Status verifyUses();
+  absl::Status verifyTouched();
+  absl::Status verifyProgram();
+  absl::Status verifyProgramOp(const fb::ProgramOp &op);
+  /// Of one instruction or program op, beside `spent`, which it adds to.
+  absl::Status verifyCost(int64_t ns, int64_t &spent);
+  absl::Status verifyWaits();
+
+  PlanVerifier &common;
+  const fb::Plan &plan;
+  const fb::Step &step;
+  const bool isBefore;
+  int64_t instructionNs = 0;
+  int64_t programNs = 0;
+};
+
+} // namespace
+
+absl::Status StepVerifier::verifyPrediction() {
+  const fb::Prediction *prediction = step.prediction();
+  if (!prediction)
+    return absl::OkStatus();
+  for (auto [name, value] : {std::pair("step_ns", prediction->step_ns()),
+                             std::pair("exposed_ns", prediction->exposed_ns()),
+                             std::pair("bytes_sent", prediction->bytes_sent())})
+    if (value < 0)
+      return invalid(StrCat("prediction: expected ", name,
+                            " to be at least 0, found ", value));
+  return absl::OkStatus();
+}
+
+absl::Status StepVerifier::verifyOrder(const fb::Instruction &instruction,
+                                       uint32_t number) {
+  absl::Status status = common.verifyIndices(
+      instruction.ready(), plan.tensors()->size(), "ready tensors");
+  if (status.ok())
+    status = common.verifyIndices(instruction.after(), number,
+                                  "'after' to name earlier instructions,");
+  if (status.ok())
+    status = common.verifyIndices(instruction.after_previous(),
+                                  step.instructions()->size(),
+                                  "'after_previous' to name instructions");
+  if (!status.ok())
+    return status;
+  if (isBefore && lengthOf(instruction.ready()) > 0)
+    return invalid("waits for the program, which takes no part in a step that "
+                   "runs before an iteration");
+  if (instruction.ready())
+    for (uint32_t tensor : *instruction.ready())
+      if (!plan.tensors()->Get(tensor)->given_by_program())
+        return invalid(StrCat("waits for tensor '",
+                              nameOf(plan.tensors()->Get(tensor)->name()),
+                              "', which the program doesn't give"));
+  if (instruction.after())
+    for (uint32_t other : *instruction.after())
+      if (step.instructions()->Get(other)->stream() == instruction.stream())
+        return invalid(
+            StrCat("'after' names instruction ", other, " of the same stream"));
+  return verifyCost(instruction.cost_ns(), instructionNs);
+}
+
+absl::Status StepVerifier::verifyInstructions() {
+  for (uint32_t i = 0; i < step.instructions()->size(); ++i) {
+    const fb::Instruction &instruction = *step.instructions()->Get(i);
+    absl::Status status = absl::OkStatus();
+    if (instruction.name()->size() > kMaxNameLength)
+      status = invalid("the name is too long");
+    if (status.ok() && instruction.stream() >= plan.streams()->size())
+      status =
+          invalid(StrCat("expected a stream below ", plan.streams()->size(),
+                         ", found ", instruction.stream()));
+    if (status.ok())
+      status = verifyOrder(instruction, i);
+    if (status.ok())
+      status = verifyInstruction(common, instruction);
+    if (!status.ok())
+      return prefixed(StrCat("instruction ", i, " '",
+                             nameOf(instruction.name()).substr(0, 200), "'"),
+                      status);
+  }
+  return absl::OkStatus();
+}
+
+/// Lists of ascending tensors, whose users are instructions.
+absl::Status StepVerifier::verifyUses() {
+  int64_t last = -1;
+  for (const fb::TensorUse *use : *step.uses()) {
+    if (use->tensor() >= plan.tensors()->size() || use->tensor() <= last)
+      return invalid(
+          StrCat("expected uses of ascending tensors below ",
+                 plan.tensors()->size(), ", found ", use->tensor(),
+                 last < 0 ? std::string() : StrCat(" behind ", last)));
+    last = use->tensor();
+    if (absl::Status status = common.verifyIndices(
+            use->instructions(), step.instructions()->size(), "users");
+        !status.ok())
+      return prefixed(
+          StrCat("tensor '", nameOf(plan.tensors()->Get(last)->name()), "'"),
+          status);
+  }
+  return verifyTouched();
+}
+
+/// All instructions that name a tensor are among its users.
+absl::Status StepVerifier::verifyTouched() {
+  std::vector<std::pair<uint32_t, uint32_t>> listed;
+  for (const fb::TensorUse *use : *step.uses())
+    for (size_t i = 0; i < lengthOf(use->instructions()); ++i)
+      listed.push_back({use->tensor(), use->instructions()->Get(i)});
+  std::sort(listed.begin(), listed.end());
+  for (uint32_t i = 0; i < step.instructions()->size(); ++i) {
+    const fb::Instruction &instruction = *step.instructions()->Get(i);
+    for (auto *list : {instruction.inputs(), instruction.outputs()})
+      for (size_t j = 0; j < lengthOf(list); ++j) {
+        int tensor = plan.values()->Get(list->Get(j))->tensor();
+        if (tensor >= 0 &&
+            !std::binary_search(listed.begin(), listed.end(),
+                                std::pair<uint32_t, uint32_t>(tensor, i)))
+          return invalid(StrCat("tensor '",
+                                nameOf(plan.tensors()->Get(tensor)->name()),
+                                "': expected instruction ", i,
+                                ", which touches it, among users"));
+      }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StepVerifier::verifyCost(int64_t ns, int64_t &spent) {
+  if (ns < 0 || ns > kMaxStepNs - spent)
+    return invalid(StrCat("cost of ", ns, " ns: expected 0 to ", kMaxStepNs,
+                          " ns in all"));
+  spent += ns;
+  return absl::OkStatus();
+}
+
+absl::Status StepVerifier::verifyProgramOp(const fb::ProgramOp &op) {
+  const size_t tensorCount = plan.tensors()->size();
+  absl::Status status = verifyEnum(op.phase(), fb::ComputePhase::MAX, "phase");
+  if (status.ok() && op.name()->size() > kMaxNameLength)
+    status = invalid("the name is too long");
+  if (status.ok())
+    status = common.verifyIndices(op.waits(), tensorCount, "tensors");
+  if (status.ok())
+    status = common.verifyIndices(op.gives(), tensorCount, "tensors");
+  if (status.ok())
+    status = verifyCost(op.cost_ns(), programNs);
+  if (status.ok() && op.late() && lengthOf(op.gives()) > 0)
+    status = invalid("is late and gives tensors, which are of its own step");
+  for (size_t j = 0; status.ok() && op.late() && j < lengthOf(op.waits()); ++j)
+    if (!plan.tensors()->Get(op.waits()->Get(j))->given_by_program())
+      status =
+          invalid(StrCat("is late and waits for tensor ", op.waits()->Get(j),
+                         ", which is not given by the program"));
+  for (size_t j = 0; status.ok() && j < lengthOf(op.gives()); ++j)
+    if (!plan.tensors()->Get(op.gives()->Get(j))->given_by_program())
+      status = invalid(StrCat("gives tensor ", op.gives()->Get(j),
+                              ", which is not given by the program"));
+  return status;
+}
+
+absl::Status StepVerifier::verifyProgram() {
+  if (isBefore && lengthOf(step.program()) > 0)
+    return invalid("expected no program in a step that runs before an "
+                   "iteration");
+  for (size_t i = 0; i < lengthOf(step.program()); ++i)
+    if (absl::Status status = verifyProgramOp(*step.program()->Get(i));
+        !status.ok())
+      return prefixed(StrCat("program op ", i), status);
+  return absl::OkStatus();
+}
+
+/// The program waits for what it takes back until all of the tensor's users are
+/// done. None of these may wait for what it gives only then, be it by way of
+/// others: the run would hang.
+absl::Status StepVerifier::verifyWaits() {
+  constexpr int64_t kNever = -1;
+  // By tensor, instruction and stream: the last of the program's ops whose gift
+  // it is, waits for, or has waited for.
+  std::vector<int64_t> givenBy(plan.tensors()->size(), kNever);
+  std::vector<int64_t> awaits(step.instructions()->size(), kNever);
+  std::vector<int64_t> hasAwaited(plan.streams()->size(), kNever);
+  for (size_t i = 0; i < lengthOf(step.program()); ++i)
+    for (size_t j = 0; j < lengthOf(step.program()->Get(i)->gives()); ++j)
+      givenBy[step.program()->Get(i)->gives()->Get(j)] =
+          static_cast<int64_t>(i);
+  for (size_t i = 0; i < awaits.size(); ++i) {
+    const fb::Instruction &instruction = *step.instructions()->Get(i);
+    int64_t &last = hasAwaited[instruction.stream()];
+    for (size_t j = 0; j < lengthOf(instruction.ready()); ++j)
+      last = std::max(last, givenBy[instruction.ready()->Get(j)]);
+    for (size_t j = 0; j < lengthOf(instruction.after()); ++j)
+      last = std::max(last, awaits[instruction.after()->Get(j)]);
+    awaits[i] = last;
+  }
+  std::vector<std::pair<int64_t, uint32_t>> latestUser;
+  latestUser.resize(plan.tensors()->size(), {kNever, 0});
+  for (const fb::TensorUse *use : *step.uses())
+    for (size_t j = 0; j < lengthOf(use->instructions()); ++j) {
+      const uint32_t user = use->instructions()->Get(j);
+      latestUser[use->tensor()] =
+          std::max(latestUser[use->tensor()], {awaits[user], user});
+    }
+  for (size_t i = 0; i < lengthOf(step.program()); ++i) {
+    const fb::ProgramOp &op = *step.program()->Get(i);
+    auto now = static_cast<int64_t>(i);
+    for (size_t j = 0; j < lengthOf(op.waits()); ++j) {
+      uint32_t number = op.waits()->Get(j);
+      if (op.late() && givenBy[number] != kNever && givenBy[number] < now)
+        return invalid(StrCat("program op ", i,
+                              " is late and takes back tensor '",
+                              nameOf(plan.tensors()->Get(number)->name()),
+                              "' of the step before, which op ",
+                              givenBy[number], " has given anew"));
+      if (op.late())
+        continue;
+      const fb::Tensor &tensor = *plan.tensors()->Get(number);
+      // Else it waits for the step before.
+      bool isOfThisStep =
+          tensor.given_by_program()
+              ? givenBy[number] != kNever && givenBy[number] < now
+              : !isState(tensor.role());
+      auto [awaited, user] = latestUser[number];
+      if (isOfThisStep && awaited >= now)
+        return invalid(StrCat("program op ", i, " takes back tensor '",
+                              nameOf(tensor.name()), "', which instruction ",
+                              user, " uses only when the program has run op ",
+                              awaited));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StepVerifier::verify() {
+  absl::Status status;
+  if (step.strategy() && step.strategy()->size() > kMaxNameLength)
+    status = invalid("the strategy's text is too long");
+  if (status.ok())
+    status = verifyPrediction();
+  if (status.ok())
+    status = verifyInstructions();
+  if (status.ok())
+    status = verifyUses();
+  if (status.ok())
+    status = verifyContract(common, plan, step);
+  if (status.ok())
+    status = verifyProgram();
+  return status.ok() ? verifyWaits() : status;
+}
+
+absl::Status verifyStep(PlanVerifier &verifier, const fb::Plan &plan,
+                        const fb::Step &step, bool runsBeforeIteration) {
+  return StepVerifier(verifier, plan, step, runsBeforeIteration).verify();
+}
+
+} // namespace bagua::runtime

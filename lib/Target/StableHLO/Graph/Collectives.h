@@ -1,0 +1,26 @@
+//===- Collectives.h - Reading communication ops --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kinds, dimensions, axes and pairs of communication between devices.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_GRAPH_COLLECTIVES_H
+#define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_COLLECTIVES_H
+
+#include "StableHLO/Graph/Graph.h"
+
+namespace bagua::importer {
+
+/// Reads all but the axes. An error names what is not supported.
+mlir::LogicalResult readCollective(mlir::Operation *op, OpKind kind,
+                                   Collective &collective);
+
+/// The ways in which the groups of collectives cut the device list.
+mlir::FailureOr<std::vector<Sharding>> shardingsOfGroups(const Graph &graph);
+
+/// Matches the replica_groups of every collective against the graph's mesh.
+mlir::LogicalResult resolveGroups(Graph &graph);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_LIB_TARGET_STABLEHLO_GRAPH_COLLECTIVES_H
