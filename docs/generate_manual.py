@@ -26,37 +26,41 @@ bagua.cluster @pod
 
 and a test runs the pass on what stands before `becomes`, with default options unless the line above says others.
 """
-STRATEGIES = """A strategy says how a step's gradients are bucketed, sent and scheduled. Published systems are strategies of this one
-compiler. Ask for one by its name, with the options to change in braces:
-`bagua-opt --bagua-strategy='ddp{cap-bytes=8388608 wire=bf16}'`. The table below has every strategy with its options and
-their defaults. `bagua-sim --compare` predicts what each would take for a step.
+STRATEGIES = """A strategy says how a step's gradients are bucketed, sent and scheduled. The methods of published systems are
+strategies of this one compiler. Ask for one by its name, with the options to change in braces, separated by spaces:
+`bagua-opt --bagua-strategy='ddp{cap-bytes=8388608 wire=bf16}' step.mlir`. The second table below has every strategy
+with its options and their defaults. `bagua-sim --compare` predicts the step time under each, except `custom`.
 
 A module of several steps is compiled by one strategy for all, or by one for each:
 `bagua-opt --bagua-strategy='@warmup=ddp{wire=bf16} @compressed=ddp{wire=minmax_uint8} @freeze=ddp'`. Such a list names
 each step once, and has no strategy that searches. `bagua-sim` takes the same list; it predicts each row of the phase
 table and, with `--iterations=10000`, the time of that many iterations.
 
-The class says what a strategy may do to the numbers. A *lossless* one computes the step's own numbers, up to the order
-of sums. A *lossy* one rounds gradients on their way. A *relaxed* one is another algorithm than synchronous data
-parallelism.
+The class says what a strategy does to the numbers by default. A *lossless* one computes the step's own numbers, up to
+the order of sums. A *lossy* one rounds gradients on their way. A *relaxed* one is another algorithm than synchronous
+data parallelism. Options do not change the class: with `wire=`, gradients are rounded under a lossless strategy, too.
+
+A strategy whose `servers` are not `none` is refused on a cluster without servers, unless `servers=none` is given.
 
 | option | meaning |
 |---|---|
-| `wire` | element type in which float32 gradients are sent: `none` (as they are), `f16`, `bf16` |
-| `updates` | who runs the updates of whole tensors: `program` (at the end of its step), `late` (the program, right before its next step needs them), `runtime`; for `auto` also `any` (`program` or `runtime`) |
-| `update` | what a rank updates between the halves of an all_reduce: `whole` (nothing: the whole param behind both) or `shard` (its part; needs `updates=runtime`) |
-| `memory` | limit of the runtime's arenas in bytes; 0 is no limit |
-| `form` | form of an all_reduce ([Semantics.md](Semantics.md#hierarchies)): `flat`, `leader`, `rail`, `multilevel` or `cheapest`; for `dear`, of its two halves: `flat`, `multilevel` or `cheapest` |
+| `wire` | how float32 gradients are sent: `none` (as they are), in 16 bits as `f16` or `bf16`, or in 8 bits as `minmax_uint8` or `minmax_uint8<eps=1e-07>` ([Semantics.md](Semantics.md#encodings)); 8 bits are refused where servers sum |
+| `updates` | who runs the optimizer's updates of whole tensors: `program` (the program, at the end of its step), `late` (the program, right before its next step needs them), `runtime` (the runtime, where it can); for `auto` also `any`: it chooses between `program` and `runtime` |
+| `update` | on what a rank runs an update: `whole` (on the whole param, after the all_reduce) or `shard` (on its part, between the reduce_scatter and the all_gather into which the all_reduce is split). `shard` is refused unless `updates=runtime` |
+| `memory` | limit in bytes of the runtime's own memory on a rank (its arenas), in which tensors that share a message lie; memory that the program binds does not count. 0 is no limit |
+| `form` | form of an all_reduce ([Semantics.md](Semantics.md#hierarchies)): `flat`, `leader`, `rail`, `multilevel` or `cheapest` (the one with the least predicted time); for `dear`, of its two halves: `flat`, `multilevel` or `cheapest` |
 | `servers` | what servers sum: `none`, `spread` (each server a part of every gradient), `balanced` (each server whole gradients) |
 | `fusion` | which gradients share a bucket: `none`, `size`, `ddp`, `cycle`, `mg-wfbp` or `optimal` ([bagua-bucketize](Passes.md#-bagua-bucketize)) |
-| `cap-bytes`, `buffer-bytes` | largest bucket, in bytes |
-| `first-bytes` | largest first bucket, in bytes |
+| `cap-bytes` | a bucket is closed once it has reached so many bytes, so its last gradient may take it beyond |
+| `first-bytes` | the same for the first bucket; 0 sends the first gradient by itself |
+| `buffer-bytes` | most bytes of a bucket of several gradients |
 | `cycle-ns` | time between two looks at which gradients are ready, in ns |
 | `partition-bytes` | larger gradients are cut into parts of at most so many bytes |
-| `overlap`, `policy` | order of communication: `bsp` (after backward), `wfbp` (as gradients become ready), `priority` (what the next forward needs first), `decoupled` (gathers and pulls last) |
-| `credit-bytes` | with `priority`, bytes that may be in flight at once; 0 is one message |
-| `buckets` | of `custom`, each bucket: `3*1,12:rail:bf16,1/8:servers+flat` is three gradients alone, twelve together on rails in 16 bits, and one in eight parts, by way of servers and among the ranks in turn |
-| `evaluations` | of `auto`, the most plans that the search simulates |
+| `overlap`, `policy` | order of communication (`overlap` of `bagua-allreduce`, `policy` of `custom`): `bsp` (after backward), `wfbp` (as gradients become ready), `priority` (what the next forward needs first), `decoupled` (gathers and pulls last) |
+| `credit-bytes` | with `priority`, the most bytes that may be in flight at once; 0 is one message at a time |
+| `buckets` | of `custom`, a list of all buckets, of gradients in the order in which they become ready. For example, `3*1,12:rail:bf16,1/8:servers+flat` is three buckets of one gradient each; a bucket of twelve gradients, in form `rail` and in bf16; and one gradient in eight parts, which take the forms `servers` (pushed to servers) and `flat` by turns. Forms: `flat`, `leader`, `rail`, `multilevel`, `halves`, `servers`, `rail-servers` |
+| `others` | of `custom`, the same for each all_reduce that is in no bucket, in the order of the step; empty is `flat` |
+| `evaluations` | of `auto`, after how many simulated plans the search ends ([Scheduling.md](Scheduling.md#the-search-for-a-plan)) |
 """
 TBLGEN_NOTICE = "<!-- Autogenerated by mlir-tblgen; don't manually edit -->\n"
 
