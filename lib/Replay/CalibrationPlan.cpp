@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "CalibrationPlan.h"
 
-#include "Plan/Phases.h"
+#include "Plan/PhaseTable.h"
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/Parts.h"
 #include "bagua/Support/UpdateRules.h"

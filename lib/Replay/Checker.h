@@ -13,7 +13,7 @@
 #define BAGUA_LIB_REPLAY_CHECKER_H
 
 #include "CheckValues.h"
-#include "Plan/Phases.h"
+#include "Plan/PhaseTable.h"
 #include "Tolerance.h"
 #include "UpdatedStates.h"
 

@@ -9,7 +9,7 @@
 #include "Checker.h"
 #include "Mishap.h"
 #include "Plan/Opcodes.h"
-#include "Plan/Phases.h"
+#include "Plan/PhaseTable.h"
 #include "RankReport.h"
 
 #include "bagua/Runtime/Communicator.h"

@@ -8,7 +8,7 @@
 
 #include "Checker.h"
 #include "Plan/Opcodes.h"
-#include "Plan/Phases.h"
+#include "Plan/PhaseTable.h"
 
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/DataType.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Features.h"
 #include "Opcodes.h"
-#include "Phases.h"
+#include "PhaseTable.h"
 
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"

@@ -148,8 +148,8 @@ countElements(const flatbuffers::Vector<int64_t> *shape);
 absl::Status verifyInstruction(PlanVerifier &verifier,
                                const fb::Instruction &instruction);
 
-/// Everything of one step; in StepVerifier.cpp. `runsBeforeIteration` says that
-/// a row of `at` runs it.
+/// Everything of one step; in PlanStepVerifier.cpp. `runsBeforeIteration` says
+/// that a row of `at` runs it.
 absl::Status verifyStep(PlanVerifier &verifier, const fb::Plan &plan,
                         const fb::Step &step, bool runsBeforeIteration);
 

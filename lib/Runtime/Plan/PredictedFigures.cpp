@@ -4,7 +4,7 @@
 // In the terms of what is measured.
 //
 //===----------------------------------------------------------------------===//
-#include "Plan/Phases.h"
+#include "Plan/PhaseTable.h"
 
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Runtime/StepFigures.h"

@@ -9,7 +9,7 @@
 #include "Communication/DurationToString.h"
 #include "Communication/StatusCopy.h"
 #include "Communication/Timeout.h"
-#include "Plan/Phases.h"
+#include "Plan/PhaseTable.h"
 #include "Plan/Roles.h"
 #include "Session/HostFit.h"
 #include "Session/Operation.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Session/SessionState.h"
-#include "Plan/Phases.h"
+#include "Plan/PhaseTable.h"
 #include "Plan/Roles.h"
 
 #include "Session/TensorOwners.h"

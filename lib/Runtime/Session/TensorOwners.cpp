@@ -8,7 +8,7 @@
 #include "Session/TensorOwners.h"
 
 #include "Plan/Opcodes.h"
-#include "Plan/Phases.h"
+#include "Plan/PhaseTable.h"
 #include "Plan/Roles.h"
 
 #include "bagua/Support/DataType.h"

@@ -1,10 +1,10 @@
-//===- Phases.cpp - Which step of a plan runs when ------------------------===//
+//===- PhaseTable.cpp - Which step of a plan runs when --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tables have few rows, so every question walks over all of them.
 //
 //===----------------------------------------------------------------------===//
-#include "Plan/Phases.h"
+#include "Plan/PhaseTable.h"
 
 #include "bagua/Runtime/Plan.h"
 

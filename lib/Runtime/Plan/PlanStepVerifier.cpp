@@ -1,4 +1,4 @@
-//===- StepVerifier.cpp - Whether a step's fields mean something ----------===//
+//===- PlanStepVerifier.cpp - Whether a step's fields mean something ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Everything of a step that does not depend on an opcode, but for its contract:
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "FieldChecks.h"
-#include "Phases.h"
+#include "PhaseTable.h"
 #include "PlanVerifier.h"
 #include "Roles.h"
 

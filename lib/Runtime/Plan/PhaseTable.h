@@ -1,12 +1,12 @@
-//===- Phases.h - Which step of a plan runs when --------------------------===//
+//===- PhaseTable.h - Which step of a plan runs when ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The plan's table of phases. Iterations are the steps that the program counts,
 // from 0.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_RUNTIME_PLAN_PHASES_H
-#define BAGUA_LIB_RUNTIME_PLAN_PHASES_H
+#ifndef BAGUA_LIB_RUNTIME_PLAN_PHASETABLE_H
+#define BAGUA_LIB_RUNTIME_PLAN_PHASETABLE_H
 
 #include "bagua/Runtime/PlanGenerated.h"
 
@@ -41,4 +41,4 @@ const flatbuffers::Vector<uint32_t> *usersOf(const fb::Step &step,
 
 } // namespace bagua::runtime
 
-#endif // BAGUA_LIB_RUNTIME_PLAN_PHASES_H
+#endif // BAGUA_LIB_RUNTIME_PLAN_PHASETABLE_H
