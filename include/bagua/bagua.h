@@ -170,7 +170,7 @@ typedef struct bagua_step_figures {
 } bagua_step_figures;
 
 /** The prediction for a step of the plan, with step number -1. NOT_FOUND if the
- * plan holds no prediction, as with format 1.0. */
+ * plan holds no prediction. */
 bagua_code bagua_plan_predicted_figures(const bagua_plan *plan,
                                         bagua_step_figures *figures);
 

@@ -386,6 +386,7 @@ void RankChecker::checkMoved(const fb::Relation &relation, int64_t step,
 CheckResult mergeChecks(const Plan &plan,
                         const std::vector<RankFindings> &ranks, int64_t steps) {
   CheckResult result;
+  result.steps = steps;
   const RankChecker first(plan, 0);
   for (const RankFindings &rank : ranks) {
     result.passed &= rank.found.passed;

@@ -137,7 +137,7 @@ std::string shapeOf(const Plan &plan, int hosts) {
 void appendCheck(std::string &out, const CheckResult &check) {
   if (check.passed) {
     absl::StrAppendFormat(&out, "check          passed: %d tensors, %d steps, ",
-                          check.tensors, kCheckedSteps);
+                          check.tensors, check.steps);
     if (check.tolerance == 0)
       absl::StrAppend(&out, "every bit as the contract says\n");
     else
@@ -149,7 +149,7 @@ void appendCheck(std::string &out, const CheckResult &check) {
   }
   absl::StrAppendFormat(
       &out, "check          FAILED: %d tensors, %d steps, largest error %g\n",
-      check.tensors, kCheckedSteps, check.maxError);
+      check.tensors, check.steps, check.maxError);
   for (const std::string &failure : check.failures)
     absl::StrAppend(&out, "               ", failure, "\n");
 }
@@ -234,7 +234,7 @@ std::string reportJson(const Plan &plan, const ReplayOptions &options,
                      {"max_error", check.maxError},
                      {"tolerance", check.tolerance},
                      {"tensors", check.tensors},
-                     {"steps", kCheckedSteps},
+                     {"steps", check.steps},
                      {"digest", absl::StrFormat("%016x", check.digest)},
                      {"failures", check.failures}};
   }

@@ -405,7 +405,7 @@ class Plan(_Object):
 
     @property
     def predicted(self) -> StepFigures | None:
-        """The prediction for a step, with step number -1; None if the plan holds none, as with format 1.0."""
+        """The prediction for a step, with step number -1; None if the plan holds none."""
         found = _StepFigures(struct_size=ctypes.sizeof(_StepFigures))
         try:
             _library().plan_predicted_figures(self._handle, byref(found))

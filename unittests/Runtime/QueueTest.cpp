@@ -313,10 +313,10 @@ TEST(ProgramQueueTest, LaunchesHaveOneOrder) {
   runAll(loaded, body, farAway());
   ASSERT_EQ(launched[0].size(), 10u * kTensors);
   for (uint32_t i = 0; i < launched[0].size(); ++i) {
-    const auto *op = loaded->root().instructions()->Get(i % kTensors);
-    EXPECT_THAT(launched[0][i],
-                testing::StartsWith(
-                    loaded->root().streams()->Get(op->stream())->str()));
+    const fb::Instruction &op = loaded->instruction(i % kTensors);
+    EXPECT_THAT(
+        launched[0][i],
+        testing::StartsWith(loaded->root().streams()->Get(op.stream())->str()));
   }
   for (const auto &other : launched)
     EXPECT_EQ(other, launched[0]);

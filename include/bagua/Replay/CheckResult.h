@@ -21,6 +21,8 @@ struct CheckResult {
   /// The number of tensors checked: those in the contract, and those given but
   /// not in it. If it is 0, nothing was checked, and the check has failed.
   int64_t tensors = 0;
+  /// Iterations that were checked.
+  int64_t steps = 0;
   /// A digest of the bits of all results that ranks share: if the digests of
   /// two runs agree, so do these bits.
   uint64_t digest = 0;

@@ -66,7 +66,8 @@ std::optional<Mishap> parseMishap(const std::string &text);
 struct ReplayOptions {
   /// The timeout of the sessions.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
-  /// Whether kCheckedSteps steps come first in which every number is checked.
+  /// Whether kCheckedSteps steps (of a plan of several steps: as many as are
+  /// timed) come first in which every number is checked.
   bool check = false;
   /// Writes to arenas before the first step, and checks their surroundings
   /// after the last, as a check does. Without it, pages that are only read

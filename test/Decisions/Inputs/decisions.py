@@ -94,9 +94,16 @@ def digest(text):
 
 
 def contents(plan):
-    """A plan's JSON as far as it says what is to be done, whatever the format's version."""
+    """A plan's JSON as far as it says what is to be done, whatever the format's version: in the form of 1.x, whose root was a step."""
     plan = json.loads(plan)
-    for key in ("version", "minor_version", "fingerprint", "features"):
+    step = plan.pop("steps")[0]
+    uses = {use["tensor"]: use["instructions"] for use in step.pop("uses")}
+    for number, tensor in enumerate(plan["tensors"]):
+        tensor["users"] = uses.get(number, [])
+    for relation in step["contract"]:
+        del relation["coefficient"]
+    plan = {**step, **plan}
+    for key in ("version", "minor_version", "fingerprint", "features", "phases"):
         del plan[key]
     return json.dumps(plan, sort_keys=True)
 

@@ -67,9 +67,9 @@ def main(source, folder, work):
         if goldens.digest_of(written) != digest:
             sys.exit(f"{name}: runs otherwise in its newer form")
         count += 1
-    print(f"{count} plans of version 1.9 with fields from the future: the same text, the same bits")
+    print(f"{count} plans of version 2.9 with fields from the future: the same text, the same bits")
     plan["features"] = sorted([*plan["features"], FUTURE])
-    plan["instructions"][-1]["opcode"] = "FromTheFuture"
+    plan["steps"][-1]["instructions"][-1]["opcode"] = "FromTheFuture"
     refused = goldens.run("bagua-run", writer.write("needs", plan))
     if refused.returncode != 1:
         sys.exit(f"expected an exit of 1, found {refused.returncode}")

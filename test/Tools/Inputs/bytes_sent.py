@@ -32,7 +32,7 @@ def main(work):
         for name in [entry["name"] for entry in entries if "refusal" not in entry] + FORMS * (ranks % 2 == 0):
             run("bagua-opt", f"--bagua-strategy={name}", step, "-o", f"{work}/scheduled.mlir")
             run("bagua-translate", "--export-plan", f"{work}/scheduled.mlir", "-o", f"{work}/plan.bagua")
-            said = json.loads(run("bagua-translate", "--plan-to-json", f"{work}/plan.bagua"))["prediction"]["bytes_sent"]
+            said = json.loads(run("bagua-translate", "--plan-to-json", f"{work}/plan.bagua"))["steps"][0]["prediction"]["bytes_sent"]
             counted = json.loads(run("bagua-run", f"{work}/plan.bagua", f"--ranks={ranks}", "--steps=1", "--time-scale=0", "--json"))["bytes_sent"]
             if abs(said - counted) > UNEVEN * counted:
                 sys.exit(f"{cluster}, {name}: expected {counted}, found {said}")

@@ -17,7 +17,7 @@ def main(graph, work):
             continue
         run("bagua-opt", f"--bagua-strategy={entry['name']}", step, "-o", f"{work}/scheduled.mlir")
         run("bagua-translate", "--export-plan", f"{work}/scheduled.mlir", "-o", f"{work}/plan.bagua")
-        said = json.loads(run("bagua-translate", "--plan-to-json", f"{work}/plan.bagua"))["prediction"]
+        said = json.loads(run("bagua-translate", "--plan-to-json", f"{work}/plan.bagua"))["steps"][0]["prediction"]
         expected = {"step_ns": entry["step_ns"], "exposed_ns": entry["exposed_communication_ns"], "bytes_sent": entry["bytes_sent"]}
         if said != expected:
             sys.exit(f"{entry['name']}: expected {expected}, found {said}")
