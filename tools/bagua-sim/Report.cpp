@@ -7,6 +7,7 @@
 #include "Report.h"
 
 #include "bagua/Scheduling/Search/Strategy.h"
+#include "bagua/Support/Encodings.h"
 #include "bagua/Support/TraceWriter.h"
 #include "bagua/Transforms/Utils/Names.h"
 
@@ -148,10 +149,12 @@ static void printCriticalPath(const Prediction &prediction,
 static bool isBounded(const Prediction &prediction) {
   auto [name, options] = llvm::StringRef(prediction.strategy).split('{');
   const Strategy *row = findStrategy(std::string_view(name.trim()));
-  // f16 and bf16 contain this text, as an option of any strategy or of single
-  // buckets.
+  // A wire is an option of any strategy, or of single buckets.
+  auto isNamed = [options = options](const EncodingRow &encoding) {
+    return encoding.isOffered && options.contains(encoding.word);
+  };
   return row && row->strategyClass == StrategyClass::Lossless &&
-         !options.contains("f16");
+         llvm::none_of(getEncodings(), isNamed);
 }
 
 void bagua::printPrediction(const Prediction &prediction,
