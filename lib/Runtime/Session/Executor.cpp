@@ -466,7 +466,10 @@ Executor::findBlockerInPrevious(const Stream &stream, Position at,
 Executor::Blocker Executor::findBlocker(const Stream &stream,
                                         uint64_t sequence) const {
   const Position at = sequences.positionOf(stream.number, sequence);
-  const Slot &slot = slotAt(stream, at);
+  const auto &slots = stream.programs[sequences.programNumber(at.step)];
+  if (at.slot >= slots.size())
+    return {}; // long done: awaitBlockers() finds that out
+  const Slot &slot = slots[at.slot];
   const Conditions &waits = slot.scheduled->waits;
   if (Blocker blocker = findMissingGift(waits.ready, countOf(at.step)))
     return blocker;
@@ -633,20 +636,23 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   return absl::OkStatus();
 }
 
-/// Waits until nothing blocks an instruction of a stream; returns false if the
-/// run ends before.
+/// Waits until nothing blocks an instruction of a stream, or another thread has
+/// enqueued it; returns false if the run ends before.
 bool Executor::awaitBlockers(Stream &stream, uint64_t sequence) {
-  const Position at = sequences.positionOf(stream.number, sequence);
-  const Slot &slot = slotAt(stream, at);
   while (true) {
     // Read before looking for a blocker, so that no instruction that waits for
     // it has begun.
     const int64_t startNs = recorder ? TraceWriter::nowNs() : 0;
+    const Position at = sequences.positionOf(stream.number, sequence);
     const Blocker blocker = findBlocker(stream, sequence);
-    if (!blocker)
+    // The program's thread may have enqueued the instruction and gone on for
+    // steps. What was found is then of positions that are forgotten. If not,
+    // the instruction's step has not ended, and all positions were right.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (!blocker || stream.next() != sequence)
       return true;
     const bool isGift = blocker.tensor >= 0;
-    const bool isFree = isGift ? awaitGift(stream, slot, blocker)
+    const bool isFree = isGift ? awaitGift(stream, slotAt(stream, at), blocker)
                                : await(*blocker.timeline, blocker.target);
     if (recorder)
       recorder->recordObstacle(
