@@ -648,7 +648,6 @@ bool Executor::awaitBlockers(Stream &stream, uint64_t sequence) {
     // The program's thread may have enqueued the instruction and gone on for
     // steps. What was found is then of positions that are forgotten. If not,
     // the instruction's step has not ended, and all positions were right.
-    std::atomic_thread_fence(std::memory_order_acquire);
     if (!blocker || stream.next() != sequence)
       return true;
     const bool isGift = blocker.tensor >= 0;

@@ -5,7 +5,9 @@
 // a plan differ in length, so a count alone does not say which step it is in.
 // This object does, for the newest steps. Steps are numbered from 0 here.
 //
-// The program's thread opens steps; any thread asks. Nothing here locks or
+// The program's thread opens steps; any thread asks. What was asked of a step
+// that is over may be wrong: who finds, afterwards, that the step is not over
+// can rely on it, since reads here come before that. Nothing here locks or
 // allocates after start().
 //
 //===----------------------------------------------------------------------===//
@@ -40,7 +42,7 @@ public:
     return programs[programNumber(step)];
   }
   uint32_t programNumber(int64_t step) const {
-    return entryOf(step).program.load(std::memory_order_relaxed);
+    return entryOf(step).program.load(std::memory_order_acquire);
   }
 
   /// A number for launches (StreamPrograms.h), which are counted like the
@@ -67,7 +69,7 @@ public:
   }
   /// How many instructions of a stream come before a step.
   uint64_t beginOf(uint32_t stream, int64_t step) const {
-    return entryOf(step).begins[stream].load(std::memory_order_relaxed);
+    return entryOf(step).begins[stream].load(std::memory_order_acquire);
   }
   /// How many instructions of a stream there are when a point is reached.
   uint64_t countAt(StreamPoint point, int64_t step) const {
