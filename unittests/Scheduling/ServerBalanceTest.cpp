@@ -47,11 +47,11 @@ TEST(ServerBalanceTest, AssignsMessagesInTheOrderOfTheStep) {
   };
   // Of equal messages the earlier one gets the first server, wherever the list
   // has it; what ranks sum has none.
-  EXPECT_THAT(assignServers(cluster, {at(9, 6, FormKind::Servers),
-                                      at(5, 6, FormKind::Flat),
-                                      at(2, 6, FormKind::Servers),
-                                      at(1, 4, FormKind::Servers)}),
-              ElementsAre(1, -1, 0, 0));
+  EXPECT_THAT(
+      assignServers(cluster,
+                    {at(9, 6, FormKind::Servers), at(5, 6, FormKind::Flat),
+                     at(2, 6, FormKind::Servers), at(1, 4, FormKind::Servers)}),
+      ElementsAre(1, -1, 0, 0));
 }
 
 /// Published closed form: with the capacities' shares, all links are full for
