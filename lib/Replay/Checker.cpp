@@ -195,12 +195,6 @@ std::vector<uint32_t> RankChecker::updatedStates() const {
   return {states.begin(), states.end()};
 }
 
-/// The number of a tensor among an update's states.
-static size_t placeAmong(const fb::Update &update, uint32_t tensor) {
-  return std::find(update.states()->begin(), update.states()->end(), tensor) -
-         update.states()->begin();
-}
-
 /// Whether a state comes from the first rank before anything else happens.
 bool RankChecker::isBroadcastFirst(uint32_t tensor) const {
   for (uint32_t number : runtime::stepsBefore(plan.root(), 0))

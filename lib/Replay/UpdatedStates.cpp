@@ -23,6 +23,11 @@ namespace bagua::replay {
 namespace fb = runtime::fb;
 using runtime::Plan;
 
+size_t placeAmong(const fb::Update &update, uint32_t tensor) {
+  return std::find(update.states()->begin(), update.states()->end(), tensor) -
+         update.states()->begin();
+}
+
 namespace {
 
 DataType typeOf(const Plan &plan, uint32_t tensor) {
@@ -59,12 +64,6 @@ UpdateNumbers numbersOf(const Plan &plan, const fb::Update &update,
   numbers.learningRate = learningRate(plan, update, step);
   numbers.number = step + 1;
   return numbers;
-}
-
-/// The number of a tensor among an update's states.
-size_t placeAmong(const fb::Update &update, uint32_t tensor) {
-  return std::find(update.states()->begin(), update.states()->end(), tensor) -
-         update.states()->begin();
 }
 
 /// The parts of a check for one type.

@@ -18,6 +18,9 @@
 
 namespace bagua::replay {
 
+/// The number of a tensor among an update's states; their count if it is none.
+size_t placeAmong(const runtime::fb::Update &update, uint32_t tensor);
+
 /// One thing that becomes of an optimizer's states in a run.
 struct StateEvent {
   /// Updated, or Scaled or Broadcast of one state.

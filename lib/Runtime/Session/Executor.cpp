@@ -415,7 +415,10 @@ Executor::Blocker Executor::findLaunchBefore(Position at,
   if (launched >= target)
     return {};
   const Position next = sequences.positionOf(launching, launched);
-  const StreamPoint first = sequences.programOf(next.step).launches[next.slot];
+  const auto &order = sequences.programOf(next.step).launches;
+  if (next.slot >= order.size())
+    return {}; // long done, as in findBlocker()
+  const StreamPoint first = order[next.slot];
   return {&launches, target, -1, first.stream,
           sequences.countAt(first, next.step) + 1};
 }
@@ -499,12 +502,14 @@ void Executor::followConditions(Stream &stream, Position at,
   if (at.step == 0)
     return;
   if (sequences.isChange(at.step)) {
+    if (at.slot > 0)
+      return; // behind what has waited
     const auto &waiters = sequences.programOf(at.step - 1).firstWaiter;
-    for (uint32_t tensor = 0; tensor < waiters.size() && at.slot == 0; ++tensor)
+    for (uint32_t tensor = 0; tensor < waiters.size(); ++tensor)
       if (waiters[tensor] >= 0)
         follow(given[tensor], countOf(at.step - 1));
     for (auto &other : streams)
-      if (other && other.get() != &stream && at.slot == 0)
+      if (other && other.get() != &stream)
         follow(other->completed, sequences.beginOf(other->number, at.step));
     return;
   }
