@@ -386,140 +386,6 @@ bool Executor::awaitGift(Stream &stream, const Slot &slot,
   return true;
 }
 
-/// A tensor without which an instruction can't be enqueued. A queue that can
-/// follow timelines awaits the program's work itself.
-Executor::Blocker Executor::findMissingGift(uint32_t tensor,
-                                            uint64_t count) const {
-  if (follows ? isPromised(tensor, count) : given[tensor].reached(count))
-    return {};
-  return {follows ? &promised[tensor] : &given[tensor], count, tensor, -1, 0};
-}
-
-/// The same of several tensors. Starts with the one that is given last.
-Executor::Blocker
-Executor::findMissingGift(const std::vector<uint32_t> &tensors,
-                          uint64_t count) const {
-  for (size_t i = tensors.size(); i-- > 0;)
-    if (Blocker blocker = findMissingGift(tensors[i], count))
-      return blocker;
-  return {};
-}
-
-/// The collective that must be enqueued before the instruction at `at`, if
-/// their order matters.
-Executor::Blocker Executor::findLaunchBefore(Position at,
-                                             int64_t launch) const {
-  const uint32_t launching = sequences.launchStream();
-  const uint64_t target = sequences.beginOf(launching, at.step) + launch;
-  const uint64_t launched = launches.value();
-  if (launched >= target)
-    return {};
-  const Position next = sequences.positionOf(launching, launched);
-  const auto &order = sequences.programOf(next.step).launches;
-  if (next.slot >= order.size())
-    return {}; // long done, as in findBlocker()
-  const StreamPoint first = order[next.slot];
-  return {&launches, target, -1, first.stream,
-          sequences.countAt(first, next.step) + 1};
-}
-
-Executor::Blocker Executor::blockedBy(const Stream &stream, uint32_t other,
-                                      uint64_t target) const {
-  Stream &of = *streams[other];
-  if (isPassed(of, target, *stream.queue))
-    return {};
-  return {&progressOf(of, *stream.queue), target, -1, other, target};
-}
-
-/// What a step waits for at its beginning if it waits for all of the step
-/// before: tensors that were given then, and the ends of all streams.
-Executor::Blocker Executor::findBlockerBefore(const Stream &stream,
-                                              int64_t step) const {
-  const auto &waiters = sequences.programOf(step - 1).firstWaiter;
-  for (uint32_t tensor = 0; tensor < waiters.size(); ++tensor)
-    if (waiters[tensor] >= 0)
-      if (Blocker blocker = findMissingGift(tensor, countOf(step - 1)))
-        return blocker;
-  for (auto &other : streams)
-    if (other && other.get() != &stream)
-      if (Blocker blocker = blockedBy(stream, other->number,
-                                      sequences.beginOf(other->number, step)))
-        return blocker;
-  return {};
-}
-
-/// The first condition in the step before.
-Executor::Blocker
-Executor::findBlockerInPrevious(const Stream &stream, Position at,
-                                const Conditions &waits) const {
-  if (sequences.isChange(at.step))
-    return at.slot == 0 ? findBlockerBefore(stream, at.step) : Blocker{};
-  if (Blocker blocker =
-          findMissingGift(waits.readyPrevious, countOf(at.step - 1)))
-    return blocker;
-  for (StreamPoint point : waits.afterPrevious)
-    if (Blocker blocker = blockedBy(stream, point.stream,
-                                    sequences.countOfPrevious(point, at.step)))
-      return blocker;
-  return {};
-}
-
-/// The first condition that keeps an instruction from being enqueued. Only
-/// looks.
-Executor::Blocker Executor::findBlocker(const Stream &stream,
-                                        uint64_t sequence) const {
-  const Position at = sequences.positionOf(stream.number, sequence);
-  const auto &slots = stream.programs[sequences.programNumber(at.step)];
-  if (at.slot >= slots.size())
-    return {}; // long done: awaitBlockers() finds that out
-  const Slot &slot = slots[at.slot];
-  const Conditions &waits = slot.scheduled->waits;
-  if (Blocker blocker = findMissingGift(waits.ready, countOf(at.step)))
-    return blocker;
-  for (StreamPoint point : waits.after)
-    if (Blocker blocker =
-            blockedBy(stream, point.stream, sequences.countAt(point, at.step)))
-      return blocker;
-  if (at.step > 0)
-    if (Blocker blocker = findBlockerInPrevious(stream, at, waits))
-      return blocker;
-  const int64_t launch = slot.scheduled->launch;
-  return ordersLaunches && launch >= 0 ? findLaunchBefore(at, launch)
-                                       : Blocker();
-}
-
-/// Has a stream's queue await what its next instruction waits for.
-void Executor::followConditions(Stream &stream, Position at,
-                                const Conditions &waits) {
-  auto follow = [&](Timeline &timeline, uint64_t target) {
-    if (!timeline.reached(target))
-      stream.queue->follow(timeline, target);
-  };
-  for (uint32_t tensor : waits.ready)
-    follow(given[tensor], countOf(at.step));
-  for (StreamPoint point : waits.after)
-    follow(streams[point.stream]->completed, sequences.countAt(point, at.step));
-  if (at.step == 0)
-    return;
-  if (sequences.isChange(at.step)) {
-    if (at.slot > 0)
-      return; // behind what has waited
-    const auto &waiters = sequences.programOf(at.step - 1).firstWaiter;
-    for (uint32_t tensor = 0; tensor < waiters.size(); ++tensor)
-      if (waiters[tensor] >= 0)
-        follow(given[tensor], countOf(at.step - 1));
-    for (auto &other : streams)
-      if (other && other.get() != &stream)
-        follow(other->completed, sequences.beginOf(other->number, at.step));
-    return;
-  }
-  for (uint32_t tensor : waits.readyPrevious)
-    follow(given[tensor], countOf(at.step - 1));
-  for (StreamPoint point : waits.afterPrevious)
-    follow(streams[point.stream]->completed,
-           sequences.countOfPrevious(point, at.step));
-}
-
 //===----------------------------------------------------------------------===//
 // Streams
 //===----------------------------------------------------------------------===//
@@ -591,10 +457,10 @@ absl::Status Executor::enqueue(Stream &stream, const Slot &slot, int64_t step) {
   return slot.operation->enqueue(*stream.queue, step);
 }
 
-/// Enqueues instruction `sequence` of a stream, which the caller has taken.
-absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
-  const Position at = sequences.positionOf(stream.number, sequence);
-  const Slot &slot = slotAt(stream, at);
+/// Enqueues instruction `sequence` of a stream, which the caller has taken
+/// after it found its position.
+absl::Status Executor::execute(Stream &stream, uint64_t sequence, Position at) {
+  const Slot &slot = *slotAt(stream, at);
   int64_t step = firstStep + at.step;
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
   agree(stream, at, slot);
@@ -643,20 +509,19 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
 
 /// Waits until nothing blocks an instruction of a stream, or another thread has
 /// enqueued it; returns false if the run ends before.
-bool Executor::awaitBlockers(Stream &stream, uint64_t sequence) {
+bool Executor::awaitBlockers(Stream &stream, uint64_t sequence, Position at) {
   while (true) {
     // Read before looking for a blocker, so that no instruction that waits for
     // it has begun.
     const int64_t startNs = recorder ? TraceWriter::nowNs() : 0;
-    const Position at = sequences.positionOf(stream.number, sequence);
-    const Blocker blocker = findBlocker(stream, sequence);
+    const Blocker blocker = findBlocker(stream, at);
     // The program's thread may have enqueued the instruction and gone on for
     // steps. What was found is then of positions that are forgotten. If not,
     // the instruction's step has not ended, and all positions were right.
     if (!blocker || stream.next() != sequence)
       return true;
     const bool isGift = blocker.tensor >= 0;
-    const bool isFree = isGift ? awaitGift(stream, slotAt(stream, at), blocker)
+    const bool isFree = isGift ? awaitGift(stream, *slotAt(stream, at), blocker)
                                : await(*blocker.timeline, blocker.target);
     if (recorder)
       recorder->recordObstacle(
@@ -685,12 +550,14 @@ void Executor::runStream(Stream &stream) {
   if (stream.place)
     stream.place->attend();
   while (true) {
-    uint64_t sequence = stream.next();
-    if (!awaitOpening(stream, sequence) || !awaitBlockers(stream, sequence) ||
-        isOver())
+    const uint64_t sequence = stream.next();
+    if (!awaitOpening(stream, sequence))
+      return;
+    const Position at = sequences.positionOf(stream.number, sequence);
+    if (!awaitBlockers(stream, sequence, at) || isOver())
       return;
     if (stream.take(sequence)) {
-      if (!execute(stream, sequence).ok())
+      if (!execute(stream, sequence, at).ok())
         return;
     } else if (!await(progressOf(stream, *stream.queue), sequence + 1)) {
       return; // the program's thread is at it
@@ -742,7 +609,7 @@ absl::Status Executor::awaitStream(Blocker blocker, int64_t tensor,
     // The instruction is enqueued, and about to be done.
     if (next.count <= sequence)
       break;
-    next = findBlocker(stream, sequence);
+    next = findBlocker(stream, sequences.positionOf(next.stream, sequence));
     if (next.tensor >= 0 && !mayBeGiven(next))
       return waitCannotEnd(stream, sequence, next, tensor);
   }
@@ -760,12 +627,13 @@ absl::Status Executor::help(Stream &stream, uint64_t target, int64_t tensor,
                      target};
   // Otherwise it is enqueued, and about to be done.
   if (next < target) {
-    if (Blocker found = findBlocker(stream, next)) {
+    const Position at = sequences.positionOf(stream.number, next);
+    if (Blocker found = findBlocker(stream, at)) {
       if (found.tensor >= 0 && !mayBeGiven(found))
         return waitCannotEnd(stream, next, found, tensor);
       blocker = found;
     } else if (stream.take(next)) {
-      return execute(stream, next);
+      return execute(stream, next, at);
     }
   }
   return awaitStream(blocker, tensor, mayWatch);

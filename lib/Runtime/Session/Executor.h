@@ -225,25 +225,21 @@ private:
   absl::Status startQueue(Stream &stream);
   absl::Status startThread(Stream &stream);
   bool awaitGift(Stream &stream, const Slot &slot, const Blocker &blocker);
-  bool awaitBlockers(Stream &stream, uint64_t sequence);
+  bool awaitBlockers(Stream &stream, uint64_t sequence, Position at);
   std::unique_ptr<Stream> makeStream(uint32_t number);
-  const Slot &slotAt(const Stream &stream, Position position) const {
-    return stream
-        .programs[sequences.programNumber(position.step)][position.slot];
+  /// Null if there is none: the position was asked for after its step ended.
+  const Slot *slotAt(const Stream &stream, Position position) const {
+    const auto &slots = stream.programs[sequences.programNumber(position.step)];
+    return position.slot < slots.size() ? &slots[position.slot] : nullptr;
   }
   /// The instruction, or the first one of the stream's next step if that is not
   /// open.
   std::pair<const Slot *, int64_t> nextSlot(const Stream &stream,
                                             uint64_t sequence) const;
-  Blocker findBlocker(const Stream &stream, uint64_t sequence) const;
-  Blocker findBlockerInPrevious(const Stream &stream, Position at,
-                                const Conditions &waits) const;
-  Blocker findBlockerBefore(const Stream &stream, int64_t step) const;
-  Blocker blockedBy(const Stream &stream, uint32_t other,
-                    uint64_t target) const;
+  Blocker findBlocker(const Stream &stream, Position at) const;
   Blocker findMissingGift(uint32_t tensor, uint64_t count) const;
-  Blocker findMissingGift(const std::vector<uint32_t> &tensors,
-                          uint64_t count) const;
+  Blocker findMissingCount(const Stream &stream, uint32_t other,
+                           uint64_t target) const;
   Blocker findLaunchBefore(Position at, int64_t launch) const;
   void followConditions(Stream &stream, Position at, const Conditions &waits);
   void admitTimelines();
@@ -252,7 +248,7 @@ private:
   void agree(Stream &stream, Position at, const Slot &slot);
   bool awaitOpening(const Stream &stream, uint64_t sequence);
   absl::Status enqueue(Stream &stream, const Slot &slot, int64_t step);
-  absl::Status execute(Stream &stream, uint64_t sequence);
+  absl::Status execute(Stream &stream, uint64_t sequence, Position at);
   const Stream *streamInProgress() const;
   CurrentCall callOf(const Stream &stream, uint64_t sequence) const;
   std::string describeCall(const Stream &stream, uint64_t sequence) const;
@@ -278,8 +274,6 @@ private:
     return isPromised(static_cast<uint32_t>(blocker.tensor), blocker.target);
   }
   std::string describeObstacle(const Stream &stream, uint64_t sequence) const;
-  std::string describeObstacleBefore(const Stream &stream, Position at,
-                                     const Conditions &waits) const;
   std::string describeStream(const Stream &stream) const;
   std::string describeGifts() const;
   void appendWaits(std::string &text) const;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Session/Executor.h"
+#include "Session/StepConditions.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,41 +16,30 @@
 
 namespace bagua::runtime {
 
-/// What keeps an instruction from being enqueued, unless a queue can wait for
+/// Names the first condition that does not hold, though a queue could wait for
 /// it.
 std::string Executor::describeObstacle(const Stream &stream,
                                        uint64_t sequence) const {
   const Position at = sequences.positionOf(stream.number, sequence);
-  const Conditions &waits = slotAt(stream, at).scheduled->waits;
-  for (uint32_t tensor : waits.ready)
-    if (!isPromised(tensor, countOf(at.step)))
-      return messages.waits(tensor, -1);
-  for (StreamPoint point : waits.after)
-    if (!isReached(point, at.step))
-      return messages.waits(-1, point.stream);
-  std::string previous =
-      at.step > 0 ? describeObstacleBefore(stream, at, waits) : "";
-  return previous.empty() ? "is about to begin" : previous;
-}
-
-/// The same in the step before; empty if there is nothing.
-std::string Executor::describeObstacleBefore(const Stream &stream, Position at,
-                                             const Conditions &waits) const {
-  if (sequences.isChange(at.step)) {
-    for (auto &other : streams)
-      if (other && other.get() != &stream &&
-          !isReached(sequences.endOf(other->number, at.step - 1), at.step - 1))
-        return messages.waits(-1, other->number);
-    return "";
-  }
-  for (uint32_t tensor : waits.readyPrevious)
-    if (!isPromised(tensor, countOf(at.step - 1)))
-      return messages.waits(tensor, -1);
-  for (StreamPoint point : waits.afterPrevious)
-    if (!streams[point.stream]->completed.reached(
-            sequences.countOfPrevious(point, at.step)))
-      return messages.waits(-1, point.stream);
-  return "";
+  std::string found = "is about to begin";
+  const Slot *slot = slotAt(stream, at);
+  if (!slot)
+    return found;
+  findCondition(
+      sequences, stream.number, at, slot->scheduled->waits,
+      [&](uint32_t tensor, int64_t step) {
+        if (isPromised(tensor, countOf(step)))
+          return false;
+        found = messages.waits(tensor, -1);
+        return true;
+      },
+      [&](uint32_t other, uint64_t target) {
+        if (streams[other]->completed.reached(target))
+          return false;
+        found = messages.waits(-1, other);
+        return true;
+      });
+  return found;
 }
 
 std::string Executor::describeStream(const Stream &stream) const {
