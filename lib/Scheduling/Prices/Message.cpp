@@ -387,6 +387,8 @@ PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
 
 AllReduceForm bagua::formOfKind(const ClusterModel &cluster,
                                 const Message &message, FormKind kind) {
+  if (kind == FormKind::Flat)
+    return {FormKind::Flat, 0};
   std::vector<AllReduceForm> forms =
       candidateForms(cluster, message.over, formBit(kind));
   return forms.size() == 1 ? forms.front()

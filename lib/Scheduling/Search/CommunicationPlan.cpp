@@ -111,11 +111,11 @@ static FormCycle cycleOf(const ClusterModel &cluster,
   };
   int64_t least = count / bucket.parts;
   FormKind ofLeast = kindFor(least);
-  bool areAlike = count % bucket.parts == 0 || bucket.parts > kMaxParts ||
-                  kindFor(least + 1) == ofLeast;
-  if (areAlike)
+  if (count % bucket.parts == 0 || bucket.parts > kMaxParts)
     return ofLeast;
   FormKind ofMore = kindFor(least + 1);
+  if (ofMore == ofLeast)
+    return ofLeast;
   std::vector<FormKind> forms;
   forms.reserve(bucket.parts);
   for (int64_t part = 0; part < bucket.parts; ++part)

@@ -99,18 +99,16 @@ static void forEachGroup(const CommunicationProblem &problem,
   }
 }
 
-/// The server of each message, in the order of the walk; -1: none, or all.
-static std::vector<int64_t> serversOf(const CommunicationProblem &problem,
-                                      const CommunicationPlan &plan) {
+/// The server of each message, in the order of the walk; -1: all servers.
+static std::vector<int64_t> balancedServers(const CommunicationProblem &problem,
+                                            const CommunicationPlan &plan) {
   std::vector<PlacedMessage> messages;
   forEachGroup(problem, plan, [&](const PlannedGroup &planned) {
     for (const GroupMessage &entry : planned.messages)
       messages.push_back(
           {planned.group.reduces.back(), entry.message, entry.form});
   });
-  if (plan.isBalanced)
-    return assignServers(problem.cluster, messages);
-  return std::vector<int64_t>(messages.size(), -1);
+  return assignServers(problem.cluster, messages);
 }
 
 /// Whether updates of a group run on parts, which the runtime alone has.
@@ -180,18 +178,21 @@ static CutUpdates cutUpdatesOf(const ClusterModel &cluster,
 void bagua::forEachMessage(const CommunicationProblem &problem,
                            const CommunicationPlan &plan,
                            MessageVisitor &visitor) {
-  const std::vector<int64_t> servers = serversOf(problem, plan);
+  std::vector<int64_t> servers;
+  if (plan.isBalanced)
+    servers = balancedServers(problem, plan);
   auto server = servers.begin();
+  auto nextServer = [&] { return plan.isBalanced ? *server++ : -1; };
   forEachGroup(problem, plan, [&](const PlannedGroup &planned) {
     visitor.begin(planned.group);
     if (isCut(plan, planned)) {
-      ++server; // of its one message
+      nextServer(); // of its one message
       visitor.visitCut(cutUpdatesOf(problem.cluster, planned));
       return visitor.end();
     }
     for (const GroupMessage &entry : planned.messages)
-      visitor.visitMessage(
-          expandMessage(problem.cluster, entry.message, entry.form, *server++));
+      visitor.visitMessage(expandMessage(problem.cluster, entry.message,
+                                         entry.form, nextServer()));
     visitor.end();
   });
 }
