@@ -237,9 +237,6 @@ private:
   std::pair<const Slot *, int64_t> nextSlot(const Stream &stream,
                                             uint64_t sequence) const;
   Blocker findBlocker(const Stream &stream, Position at) const;
-  Blocker findMissingGift(uint32_t tensor, uint64_t count) const;
-  Blocker findMissingCount(const Stream &stream, uint32_t other,
-                           uint64_t target) const;
   Blocker findLaunchBefore(Position at, int64_t launch) const;
   void followConditions(Stream &stream, Position at, const Conditions &waits);
   void admitTimelines();
@@ -269,6 +266,11 @@ private:
   /// Whether the program has given the tensor, even if its queue still works.
   bool isPromised(uint32_t tensor, uint64_t count) const {
     return given[tensor].reached(count) || promised[tensor].reached(count);
+  }
+  /// Whether an instruction that needs the tensor can be enqueued. A queue that
+  /// can follow timelines awaits the program's work itself.
+  bool isGiven(uint32_t tensor, uint64_t count) const {
+    return follows ? isPromised(tensor, count) : given[tensor].reached(count);
   }
   bool mayBeGiven(const Blocker &blocker) const {
     return isPromised(static_cast<uint32_t>(blocker.tensor), blocker.target);

@@ -10,26 +10,6 @@
 
 namespace bagua::runtime {
 
-/// A tensor without which an instruction can't be enqueued. A queue that can
-/// follow timelines awaits the program's work itself.
-Executor::Blocker Executor::findMissingGift(uint32_t tensor,
-                                            uint64_t count) const {
-  if (follows ? isPromised(tensor, count) : given[tensor].reached(count))
-    return {};
-  return {follows ? &promised[tensor] : &given[tensor], count, tensor, -1, 0};
-}
-
-/// Instructions of another stream without which one of `stream` can't be
-/// enqueued.
-Executor::Blocker Executor::findMissingCount(const Stream &stream,
-                                             uint32_t other,
-                                             uint64_t target) const {
-  Stream &of = *streams[other];
-  if (isPassed(of, target, *stream.queue))
-    return {};
-  return {&progressOf(of, *stream.queue), target, -1, other, target};
-}
-
 /// The collective that must be enqueued before the instruction at `at`, if
 /// their order matters.
 Executor::Blocker Executor::findLaunchBefore(Position at,
@@ -58,12 +38,19 @@ Executor::Blocker Executor::findBlocker(const Stream &stream,
   const ScheduledInstruction &next = *slot->scheduled;
   Blocker blocker;
   auto onTensor = [&](uint32_t tensor, int64_t step) {
-    blocker = findMissingGift(tensor, countOf(step));
-    return static_cast<bool>(blocker);
+    const uint64_t count = countOf(step);
+    if (isGiven(tensor, count))
+      return false;
+    blocker = {follows ? &promised[tensor] : &given[tensor], count, tensor, -1,
+               0};
+    return true;
   };
   auto onStream = [&](uint32_t other, uint64_t target) {
-    blocker = findMissingCount(stream, other, target);
-    return static_cast<bool>(blocker);
+    Stream &of = *streams[other];
+    if (isPassed(of, target, *stream.queue))
+      return false;
+    blocker = {&progressOf(of, *stream.queue), target, -1, other, target};
+    return true;
   };
   if (!findCondition(sequences, stream.number, at, next.waits, onTensor,
                      onStream) &&

@@ -47,7 +47,9 @@ bool findCondition(const StepSequence &sequences, uint32_t stream, Position at,
   for (StreamPoint point : waits.after)
     if (onStream(point.stream, sequences.countAt(point, at.step)))
       return true;
-  if (at.step == 0)
+  const bool hasPrevious =
+      !waits.readyPrevious.empty() || !waits.afterPrevious.empty();
+  if (at.step == 0 || (at.slot > 0 && !hasPrevious))
     return false;
   // Instructions behind the first one of a stream come after what it awaits.
   if (sequences.isChange(at.step))

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "Session/StepSequence.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace bagua::runtime {
@@ -31,16 +30,6 @@ void StepSequence::open(int64_t step, uint32_t program) {
                          std::memory_order_relaxed);
   }
   count.store(step + 1, std::memory_order_release);
-}
-
-Position StepSequence::positionOf(uint32_t stream, uint64_t sequence) const {
-  int64_t step =
-      std::max<int64_t>(count.load(std::memory_order_acquire) - 1, 0);
-  const int64_t oldest = std::max<int64_t>(step - kStepsInFlight, 0);
-  while (step > oldest && beginOf(stream, step) > sequence)
-    --step;
-  const uint64_t begin = beginOf(stream, step);
-  return {step, static_cast<uint32_t>(sequence - std::min(begin, sequence))};
 }
 
 bool StepSequence::isChange(int64_t step) const {

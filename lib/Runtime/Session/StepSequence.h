@@ -18,6 +18,7 @@
 
 #include "bagua/Support/StepsInFlight.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -62,7 +63,17 @@ public:
 
   /// Where instruction `sequence` of a stream is. If the newest step has no
   /// such instruction, the position is behind its last one.
-  Position positionOf(uint32_t stream, uint64_t sequence) const;
+  Position positionOf(uint32_t stream, uint64_t sequence) const {
+    int64_t step =
+        std::max<int64_t>(count.load(std::memory_order_acquire) - 1, 0);
+    uint64_t begin = beginOf(stream, step);
+    if (begin > sequence) {
+      const int64_t oldest = std::max<int64_t>(step - kStepsInFlight, 0);
+      while (step > oldest && begin > sequence)
+        begin = beginOf(stream, --step);
+    }
+    return {step, static_cast<uint32_t>(sequence - std::min(begin, sequence))};
+  }
   /// Whether instruction `sequence` is of a step that is open.
   bool isOpen(uint32_t stream, uint64_t sequence) const {
     return sequence < beginOf(stream, count.load(std::memory_order_acquire));
