@@ -35,7 +35,7 @@
  * returns a number and no code then returns -1, or 0 if its type is unsigned.
  * Sizes are in bytes, counts in elements. Text is UTF-8. A forked process has
  * no session and no world: calls are FAILED_PRECONDITION, and freeing them does
- * nothing; communicators must not be used there.
+ * nothing; communicators and queues must not be used there.
  *
  * The interface is stable: functions, codes and numbers stay what they are. A
  * struct that may grow begins with its size, as the program was compiled.
@@ -291,6 +291,26 @@ bagua_code bagua_broadcast(bagua_communicator *communicator, void *data,
                            int64_t count, bagua_type type, int root);
 bagua_code bagua_barrier(bagua_communicator *communicator);
 
+/*===--- Queues ---===*/
+
+/** Work in order on a device (bagua/Runtime/Queue.h). The host's queue runs work
+ * at once. A session that was given tensors after a queue, or let one wait,
+ * keeps the queue, and waits for its work when it is freed. */
+typedef struct bagua_queue bagua_queue;
+
+/** A queue of the device of a backend, which is named as in
+ * bagua_session_options. */
+bagua_code bagua_queue_create(bagua_world *world, const char *backend,
+                              bagua_queue **queue);
+/** Waits for the work, for at most the world's timeout. Work that takes longer
+ * goes on. */
+void bagua_queue_free(bagua_queue *queue);
+bagua_code bagua_queue_copy(bagua_queue *queue, void *to, const void *from,
+                            size_t bytes);
+bagua_code bagua_queue_zero(bagua_queue *queue, void *to, size_t bytes);
+/** 0 seconds: the world's timeout. */
+bagua_code bagua_queue_drain(bagua_queue *queue, double limit_seconds);
+
 /*===--- Sessions ---===*/
 
 typedef struct bagua_session bagua_session;
@@ -304,6 +324,9 @@ typedef struct bagua_session_options {
   /** Called on any thread, with `user`. */
   void (*on_warning)(void *user, const char *text);
   void *user;
+  /** The name of a backend of this run (bagua/Runtime/Backend.h), whose device
+   * has the tensors. Null: the host. */
+  const char *backend;
 } bagua_session_options;
 
 bagua_code bagua_session_create(const bagua_plan *plan, bagua_world *world,
@@ -355,7 +378,20 @@ bagua_code bagua_session_mark_each_ready(bagua_session *session,
                                          const uint32_t *tensors,
                                          void *const *data, const size_t *bytes,
                                          size_t count);
+/** Gives a tensor that is complete, or absent, after the work that a queue has
+ * so far. If `data` is null, the tensor is given where it is bound or lives in
+ * an arena. */
+bagua_code bagua_session_mark_ready_after(bagua_session *session,
+                                          uint32_t tensor, void *data,
+                                          size_t bytes, bagua_queue *after);
+bagua_code bagua_session_mark_absent_after(bagua_session *session,
+                                           uint32_t tensor, void *data,
+                                           size_t bytes, bagua_queue *after);
 bagua_code bagua_session_wait(bagua_session *session, uint32_t tensor);
+/** May return before the runtime is done with the tensor: later work of the
+ * queue finds the tensor done. */
+bagua_code bagua_session_wait_before(bagua_session *session, uint32_t tensor,
+                                     bagua_queue *before);
 bagua_code bagua_session_wait_for_each(bagua_session *session,
                                        const uint32_t *tensors, size_t count);
 /** 1 or 0: whether bagua_session_wait would return without waiting. */

@@ -59,13 +59,12 @@ absl::Status readStruct(const char *name, const void *given, void *known,
 absl::Status writeStruct(const char *name, const void *known, size_t knownBytes,
                          void *to);
 
-/// Reads how long to wait for others and whom to warn from the options of a
-/// session or a communicator. Null changes nothing. Errors are those of
-/// readStruct and readSeconds.
+/// Copies the options of a session or a communicator to `known`, and reads how
+/// long to wait for others and whom to warn. Null changes nothing. Errors are
+/// those of readStruct and readSeconds.
 template <typename Given, typename Options>
-absl::Status readWaiting(const char *name, const Given *given,
+absl::Status readWaiting(const char *name, const Given *given, Given &known,
                          Options &options) {
-  Given known = {};
   if (given)
     if (absl::Status status = readStruct(name, given, &known, sizeof(known));
         !status.ok())

@@ -8,6 +8,8 @@
 #ifndef BAGUA_LIB_CAPI_HANDLES_H
 #define BAGUA_LIB_CAPI_HANDLES_H
 
+#include "ProgramQueue.h"
+
 #include "bagua/Runtime/Agreement.h"
 #include "bagua/Runtime/PlanTensor.h"
 #include "bagua/Runtime/Session.h"
@@ -31,9 +33,22 @@ struct bagua_communicator {
   std::unique_ptr<bagua::runtime::Communicator> communicator;
 };
 
+struct bagua_queue {
+  std::shared_ptr<bagua::capi::ProgramQueue> queue;
+};
+
 struct bagua_session {
   size_t tensorCount;
   std::unique_ptr<bagua::runtime::Session> session;
+  /// Queues whose work may use the session.
+  std::vector<std::shared_ptr<bagua::capi::ProgramQueue>> queues;
+
+  /// Waits for the queues. A session whose queue stands still stays in memory.
+  ~bagua_session() {
+    for (auto &queue : queues)
+      if (!queue->hasEnded())
+        session.release(); // NOLINT(bugprone-unused-return-value)
+  }
 };
 
 struct bagua_memory {

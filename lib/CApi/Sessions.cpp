@@ -47,19 +47,22 @@ bagua_code bagua_session_create(const bagua_plan *plan, bagua_world *world,
                                 bagua_session **session) {
   return guard([&]() -> absl::Status {
     runtime::SessionOptions read;
+    bagua_session_options known = {};
     absl::Status status =
         requireAll("bagua_session_create",
                    {{"plan", plan}, {"world", world}, {"session", session}});
     if (status.ok()) {
       read.timeout = world->world->timeout();
-      status = capi::readWaiting("bagua_session_options", options, read);
+      status = capi::readWaiting("bagua_session_options", options, known, read);
     }
     if (!status.ok())
       return status;
+    if (known.backend)
+      read.backend = known.backend;
     auto made = runtime::Session::create(plan->plan, world->world, read);
     if (!made.ok())
       return made.status();
-    *session = new bagua_session{plan->tensors.size(), *std::move(made)};
+    *session = new bagua_session{plan->tensors.size(), *std::move(made), {}};
     return absl::OkStatus();
   });
 }

@@ -228,9 +228,11 @@ bagua_communicator_create_with(bagua_world *world, const int *members,
         "bagua_communicator_create",
         {{"world", world}, {"name", name}, {"communicator", communicator}});
     runtime::CommunicatorOptions read;
+    bagua_communicator_options known = {};
     if (status.ok()) {
       read.timeout = world->world->timeout();
-      status = capi::readWaiting("bagua_communicator_options", options, read);
+      status =
+          capi::readWaiting("bagua_communicator_options", options, known, read);
     }
     if (!status.ok())
       return status;

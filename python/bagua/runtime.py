@@ -154,8 +154,12 @@ _OnDone = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 
 
 class _WaitOptions(ctypes.Structure):
-    """The options of sessions and of communicators, which have the same fields."""
+    """The options of communicators, with which those of sessions begin."""
     _fields_ = [("struct_size", c_size_t), ("timeout_seconds", c_double), ("on_warning", _OnWarning), ("user", c_void_p)]
+
+
+class _SessionOptions(ctypes.Structure):
+    _fields_ = [("waiting", _WaitOptions), ("backend", c_char_p)]
 
 
 class StepFigures(typing.NamedTuple):
@@ -202,7 +206,11 @@ _FUNCTIONS: dict[str, tuple[typing.Any, ...]] = {
     "all_gather": (None, c_void_p, c_void_p, c_void_p, c_int64, c_int),
     "broadcast": (None, c_void_p, c_void_p, c_int64, c_int, c_int),
     "barrier": (None, c_void_p),
-    "session_create": (None, c_void_p, c_void_p, POINTER(_WaitOptions), _HANDLE),
+    "queue_create": (None, c_void_p, c_char_p, _HANDLE),
+    "queue_copy": (None, c_void_p, c_void_p, c_void_p, c_size_t),
+    "queue_zero": (None, c_void_p, c_void_p, c_size_t),
+    "queue_drain": (None, c_void_p, c_double),
+    "session_create": (None, c_void_p, c_void_p, POINTER(_SessionOptions), _HANDLE),
     "session_find": (None, c_void_p, c_char_p, POINTER(c_uint32)),
     "session_local_bytes": (c_int64, c_void_p, _TensorNumber),
     "session_bind": (None, c_void_p, _TensorNumber, c_void_p, c_size_t),
@@ -220,7 +228,10 @@ _FUNCTIONS: dict[str, tuple[typing.Any, ...]] = {
     "session_mark_each_ready": (None, c_void_p, POINTER(c_uint32), POINTER(c_void_p), POINTER(c_size_t), c_size_t),
     "session_mark_absent": (None, c_void_p, _TensorNumber),
     "session_mark_absent_at": (None, c_void_p, _TensorNumber, c_void_p, c_size_t),
+    "session_mark_ready_after": (None, c_void_p, _TensorNumber, c_void_p, c_size_t, c_void_p),
+    "session_mark_absent_after": (None, c_void_p, _TensorNumber, c_void_p, c_size_t, c_void_p),
     "session_wait": (None, c_void_p, _TensorNumber),
+    "session_wait_before": (None, c_void_p, _TensorNumber, c_void_p),
     "session_wait_for_each": (None, c_void_p, POINTER(c_uint32), c_size_t),
     "session_is_ready": (c_int, c_void_p, _TensorNumber),
     "session_on_done": (None, c_void_p, _TensorNumber, _OnDone, c_void_p),
@@ -245,6 +256,7 @@ _VOID_FUNCTIONS: dict[str, tuple[typing.Any, ...]] = {
     "world_limit_stay": (c_void_p,),
     "world_abort": (c_void_p, c_char_p),
     "communicator_free": (c_void_p,),
+    "queue_free": (c_void_p,),
     "session_free": (c_void_p,),
     "session_abort": (c_void_p, c_char_p),
     "memory_free": (c_void_p,),
@@ -632,14 +644,36 @@ def _call_pending(number: int, code: int, _: object) -> None:
     _Pending.called.put(kept)
 
 
-class Session(_Object):
-    """One rank's execution of a plan. Times are in seconds; 0: the world's."""
+class Queue(_Object):
+    """Work in order on the device of a backend, the host's if it is None; the host's queue runs work at once."""
 
-    def __init__(self, plan: Plan, world: World, *, timeout: float = 0, on_warning: OnWarning | None = None) -> None:
+    def __init__(self, world: World, backend: str | None = None) -> None:
+        library, handle = _library(), c_void_p()
+        library.queue_create(world._handle, backend and backend.encode(), byref(handle))
+        self._own(handle, library.queue_free)
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        _library().queue_copy(self._handle, target, source, size)
+
+    def zero(self, target: int, size: int) -> None:
+        _library().queue_zero(self._handle, target, size)
+
+    def drain(self, limit: float = 0) -> None:
+        """Waits until all work is done, for at most `limit` seconds; 0: the world's timeout."""
+        _library().queue_drain(self._handle, limit)
+
+
+class Session(_Object):
+    """One rank's execution of a plan. Times are in seconds; 0: the world's. `backend` names the one whose device has the tensors."""
+
+    def __init__(self, plan: Plan, world: World, *, timeout: float = 0, on_warning: OnWarning | None = None,
+                 backend: str | None = None) -> None:
         library, handle = _library(), c_void_p()
         # The threads of the session call it, so it must live as long.
         self._on_warning = _warning(on_warning)
-        library.session_create(plan._handle, world._handle, byref(_wait_options(timeout, self._on_warning)), byref(handle))
+        options = _SessionOptions(_wait_options(timeout, self._on_warning), backend and backend.encode())
+        options.waiting.struct_size = ctypes.sizeof(_SessionOptions)
+        library.session_create(plan._handle, world._handle, byref(options), byref(handle))
         self._own(handle, library.session_free)
 
     def find(self, name: str) -> int:
@@ -691,9 +725,12 @@ class Session(_Object):
     def begin_step(self) -> None:
         _library().session_begin_step(self._handle)
 
-    def mark_ready(self, tensor: int, address: int | None = None, size: int | None = None) -> None:
+    def mark_ready(self, tensor: int, address: int | None = None, size: int | None = None, *, after: Queue | None = None) -> None:
+        """Gives a tensor, which is complete when the work that `after` has so far is done."""
         _check_place(address, size)
-        if size is None:
+        if after is not None:
+            _library().session_mark_ready_after(self._handle, tensor, address, size or 0, after._handle)
+        elif size is None:
             _library().session_mark_ready(self._handle, tensor)
         else:
             _library().session_mark_ready_at(self._handle, tensor, address, size)
@@ -710,15 +747,21 @@ class Session(_Object):
                                 f"{len(lengths)} sizes")
         _library().session_mark_each_ready(self._handle, numbers, places, lengths, len(numbers))
 
-    def mark_absent(self, tensor: int, address: int | None = None, size: int | None = None) -> None:
+    def mark_absent(self, tensor: int, address: int | None = None, size: int | None = None, *, after: Queue | None = None) -> None:
         _check_place(address, size)
-        if size is None:
+        if after is not None:
+            _library().session_mark_absent_after(self._handle, tensor, address, size or 0, after._handle)
+        elif size is None:
             _library().session_mark_absent(self._handle, tensor)
         else:
             _library().session_mark_absent_at(self._handle, tensor, address, size)
 
-    def wait(self, tensor: int) -> None:
-        _library().session_wait(self._handle, tensor)
+    def wait(self, tensor: int, *, before: Queue | None = None) -> None:
+        """Takes a tensor back. With a queue this may return before the runtime is done with the tensor: later work there finds it done."""
+        if before is None:
+            _library().session_wait(self._handle, tensor)
+        else:
+            _library().session_wait_before(self._handle, tensor, before._handle)
 
     def wait_for_each(self, tensors: typing.Iterable[int]) -> None:
         numbers = _array_of(c_uint32, "I", tensors)

@@ -155,7 +155,7 @@ TEST(CApiTest, RunsAPlanStopsAndGoesOn) {
     size_t size = 0;
     for (int run = 0; run < 2; ++run) {
       bagua_session_options options = {sizeof(options), kLongTime, nullptr,
-                                       nullptr};
+                                       nullptr, nullptr};
       bagua_session *session = nullptr;
       ASSERT_EQ(bagua_session_create(plan, worlds[rank], &options, &session),
                 BAGUA_OK)
@@ -196,6 +196,63 @@ TEST(CApiTest, RunsAPlanStopsAndGoesOn) {
     bagua_world_free(worlds[rank]);
   });
   bagua_plan_free(plan);
+}
+
+TEST(CApiTest, TheHostsQueueWorksAtOnce) {
+  bagua_world *world = nullptr;
+  EXPECT_DONE(bagua_worlds_in_process(1, kLongTime, &world));
+  bagua_queue *queue = nullptr;
+  EXPECT_ERROR(bagua_queue_create(world, "board", &queue),
+               BAGUA_INVALID_ARGUMENT, "this run has no backend 'board'");
+  EXPECT_ERROR(bagua_queue_create(nullptr, nullptr, &queue),
+               BAGUA_INVALID_ARGUMENT, "expected 'world', found null");
+  EXPECT_DONE(bagua_queue_create(world, nullptr, &queue));
+  bagua_world_free(world);
+  std::vector<int> from = {1, 2, 3}, to(3);
+  EXPECT_DONE(bagua_queue_copy(queue, to.data(), from.data(), 12));
+  EXPECT_EQ(to, from);
+  EXPECT_DONE(bagua_queue_zero(queue, to.data(), 8));
+  EXPECT_EQ(to, (std::vector{0, 0, 3}));
+  EXPECT_DONE(bagua_queue_copy(queue, nullptr, nullptr, 0));
+  EXPECT_DONE(bagua_queue_zero(queue, nullptr, 0));
+  EXPECT_DONE(bagua_queue_drain(queue, 0));
+  EXPECT_ERROR(bagua_queue_copy(queue, to.data(), nullptr, 12),
+               BAGUA_INVALID_ARGUMENT, "expected 'from', found null");
+  EXPECT_ERROR(bagua_queue_zero(queue, nullptr, 12), BAGUA_INVALID_ARGUMENT,
+               "expected 'to', found null");
+  EXPECT_ERROR(bagua_queue_drain(queue, -1), BAGUA_INVALID_ARGUMENT,
+               "limit_seconds: expected a number of seconds, found -1");
+  EXPECT_ERROR(bagua_queue_drain(nullptr, 0), BAGUA_INVALID_ARGUMENT,
+               "expected 'queue', found null");
+  EXPECT_ERROR(bagua_session_wait_before(nullptr, 0, queue),
+               BAGUA_INVALID_ARGUMENT, "expected 'session', found null");
+  bagua_queue_free(queue);
+  bagua_queue_free(nullptr);
+}
+
+/// Creates a session of one rank; the code is that of the call.
+bagua_code tryOptions(const bagua_session_options &options) {
+  bagua_plan *plan = makePlan(1);
+  bagua_world *world = nullptr;
+  EXPECT_DONE(bagua_worlds_in_process(1, kLongTime, &world));
+  bagua_session *session = nullptr;
+  bagua_code code = bagua_session_create(plan, world, &options, &session);
+  bagua_session_free(session);
+  bagua_world_free(world);
+  bagua_plan_free(plan);
+  return code;
+}
+
+TEST(CApiTest, ASessionNamesItsBackend) {
+  bagua_session_options options = {};
+  options.struct_size = sizeof(options);
+  EXPECT_DONE(tryOptions(options));
+  options.backend = "board";
+  EXPECT_ERROR(tryOptions(options), BAGUA_INVALID_ARGUMENT,
+               "this run has no backend 'board'");
+  // A program that was compiled before sessions had backends.
+  options.struct_size = offsetof(bagua_session_options, backend);
+  EXPECT_DONE(tryOptions(options));
 }
 
 /// By structs of any size that a version has: of an older program, this one's
@@ -414,7 +471,8 @@ TEST(CApiTest, RefusesSizesThatNoStructHas) {
   const int self = 0;
   EXPECT_DONE(bagua_worlds_in_process(1, 5, &world));
   for (size_t size : {size_t{7}, sizeof(bagua_session_options) - 1}) {
-    const bagua_session_options odd = {size, 0, nullptr, nullptr};
+    bagua_session_options odd = {};
+    odd.struct_size = size;
     EXPECT_ERROR(bagua_session_create(plan, world, &odd, &session),
                  BAGUA_INVALID_ARGUMENT,
                  "expected struct_size to be sizeof(bagua_session_options)");
