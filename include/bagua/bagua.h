@@ -293,7 +293,7 @@ bagua_code bagua_barrier(bagua_communicator *communicator);
 
 /*===--- Queues ---===*/
 
-/** Work in order on a device (bagua/Runtime/Queue.h). The host's queue runs work
+/** Work in order on a device (bagua/Runtime/Queue.h). The CPU's queue runs work
  * at once. A session that was given tensors after a queue, or let one wait,
  * keeps the queue, and waits for its work when it is freed. */
 typedef struct bagua_queue bagua_queue;
@@ -325,7 +325,7 @@ typedef struct bagua_session_options {
   void (*on_warning)(void *user, const char *text);
   void *user;
   /** The name of a backend of this run (bagua/Runtime/Backend.h), whose device
-   * has the tensors. Null: the host. */
+   * has the tensors. Null: the CPU. */
   const char *backend;
 } bagua_session_options;
 

@@ -645,7 +645,7 @@ def _call_pending(number: int, code: int, _: object) -> None:
 
 
 class Queue(_Object):
-    """Work in order on the device of a backend, the host's if it is None; the host's queue runs work at once."""
+    """Work in order on the device of a backend, the CPU if it is None; the CPU's queue runs work at once."""
 
     def __init__(self, world: World, backend: str | None = None) -> None:
         library, handle = _library(), c_void_p()

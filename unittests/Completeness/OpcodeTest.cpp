@@ -104,9 +104,9 @@ bool hasKernel(const runtime::Plan &plan) {
   addresses.reserve(16);
   auto inputs = bind(*op.inputs()), outputs = bind(*op.outputs());
   const runtime::KernelTable::Bind *kernel =
-      runtime::hostDevice().kernels().find(op.opcode());
+      runtime::cpuDevice().kernels().find(op.opcode());
   if (!kernel || !(*kernel)(op, inputs, outputs)
-                      ->launch(runtime::hostQueue(), /*step=*/0)
+                      ->launch(runtime::cpuQueue(), /*step=*/0)
                       .ok())
     return false;
   // Of ones, with these constants, no arithmetic leaves all ones.

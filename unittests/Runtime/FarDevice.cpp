@@ -198,13 +198,13 @@ public:
                         size_t fromStride, size_t rowBytes,
                         size_t rows) override {
     pushWork([=] {
-      return hostQueue().copyRows(nearOf(to), toStride, nearOf(from),
-                                  fromStride, rowBytes, rows);
+      return cpuQueue().copyRows(nearOf(to), toStride, nearOf(from), fromStride,
+                                 rowBytes, rows);
     });
     return absl::OkStatus();
   }
   absl::Status zero(void *to, size_t bytes) override {
-    pushWork([=] { return hostQueue().zero(nearOf(to), bytes); });
+    pushWork([=] { return cpuQueue().zero(nearOf(to), bytes); });
     return absl::OkStatus();
   }
   absl::Status drain(std::chrono::nanoseconds limit) override {
@@ -301,7 +301,7 @@ public:
       now.push_back(nearOf(place.address()));
     return runOn(queue, [this, now, step] {
       std::copy(now.begin(), now.end(), addresses.begin());
-      return kernel->launch(hostQueue(), step);
+      return kernel->launch(cpuQueue(), step);
     });
   }
 
@@ -314,7 +314,7 @@ private:
 class FarDevice final : public Device {
 public:
   FarDevice() {
-    for (const auto &[opcode, bind] : hostDevice().kernels().all())
+    for (const auto &[opcode, bind] : cpuDevice().kernels().all())
       table.set(opcode, [&bind = bind](const auto &...arguments) {
         return std::make_unique<FarKernel>(bind, arguments...);
       });

@@ -340,8 +340,8 @@ TEST(ProgramQueueTest, AWaitAgainstTheOrderOfLaunchesIsAnError) {
 /// What ranks tell each other about a run is in memory of the host.
 TEST(ProgramQueueTest, ControlIsOnTheHost) {
   auto body = [](RankContext &rank) -> absl::Status {
-    EXPECT_EQ(&rank.world->control().device(), &hostDevice());
-    EXPECT_NE(&rank.world->backend(kFar)->device(), &hostDevice());
+    EXPECT_EQ(&rank.world->control().device(), &cpuDevice());
+    EXPECT_NE(&rank.world->backend(kFar)->device(), &cpuDevice());
     auto all = rank.world->createCommunicator({0, 1}, "program");
     if (!all.ok())
       return all.status();

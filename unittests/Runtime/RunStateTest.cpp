@@ -10,7 +10,7 @@
 #include "CommunicatorBackends.h"
 
 #include "Communication/Memory/RunState.h"
-#include "Device/Host/Pages.h"
+#include "Device/Cpu/Pages.h"
 
 #include "gtest/gtest.h"
 

@@ -134,11 +134,11 @@ TEST(SessionTest, RefusesFactsThatNobodyCompares) {
 class BareDevice final : public Device {
 public:
   absl::Status checkAddress(const void *data, size_t bytes) const override {
-    return hostDevice().checkAddress(data, bytes);
+    return cpuDevice().checkAddress(data, bytes);
   }
   absl::StatusOr<std::unique_ptr<Queue>>
   createQueue(std::function<void(const absl::Status &)> onError) override {
-    return hostDevice().createQueue(std::move(onError));
+    return cpuDevice().createQueue(std::move(onError));
   }
   const KernelTable &kernels() const override { return none; }
 

@@ -197,7 +197,7 @@ public:
   explicit StagedBackend(Backend &backend) : inner(backend) {}
 
   absl::string_view name() const override { return "staged"; }
-  Device &device() const override { return hostDevice(); }
+  Device &device() const override { return cpuDevice(); }
   BackendTraits traits() const override { return inner.traits(); }
   bool reaches(const std::vector<int> &members) const override {
     return inner.reaches(members);

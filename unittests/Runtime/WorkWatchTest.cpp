@@ -58,16 +58,16 @@ protected:
 
   static constexpr std::chrono::seconds kLimit{8};
   WorkWatch watch;
-  WorkWatch::Place place{watch, [] { return "copy of 'w'"; }};
+  WorkWatch::Station station{watch, [] { return "copy of 'w'"; }};
   WorkWatch::Time now = std::chrono::steady_clock::now();
 };
 
 // One that sleeps where nobody waits for others, until it is told.
 class Sleeper {
 public:
-  explicit Sleeper(WorkWatch::Place &place)
+  explicit Sleeper(WorkWatch::Station &station)
       : thread([&] {
-          AtWork work(&place);
+          AtWork work(&station);
           number = gettid();
           asleep.Notify();
           over.WaitForNotification();
@@ -87,12 +87,12 @@ private:
 };
 
 TEST_F(WorkWatchTest, a_thread_that_does_not_run_hangs) {
-  Sleeper sleeper(place);
+  Sleeper sleeper(station);
   EXPECT_EQ(look(), "copy of 'w'");
 }
 
 TEST_F(WorkWatchTest, not_before_the_limit) {
-  Sleeper sleeper(place);
+  Sleeper sleeper(station);
   // The first look finds it at work, the second what it is at.
   for (int second = 0; second < 9; ++second)
     EXPECT_EQ(watch.findStuck(now + second * 1s, kLimit), "") << second;
@@ -101,7 +101,7 @@ TEST_F(WorkWatchTest, not_before_the_limit) {
 
 TEST_F(WorkWatchTest, who_is_at_no_work_does_not_hang) {
   {
-    Sleeper sleeper(place);
+    Sleeper sleeper(station);
   }
   EXPECT_EQ(look(), "");
 }
@@ -110,7 +110,7 @@ TEST_F(WorkWatchTest, who_is_at_no_work_does_not_hang) {
 TEST_F(WorkWatchTest, who_waits_does_not_hang) {
   Event asleep, over;
   std::thread thread([&] {
-    AtWork work(&place);
+    AtWork work(&station);
     NotAtWork waiting;
     NotAtWork program; // of which one runs within another
     asleep.Notify();
@@ -151,12 +151,12 @@ private:
   pid_t tracer;
 };
 
-/// A thread that has come to a place, and sleeps until it is told.
+/// A thread that has come to a station, and sleeps until it is told.
 class Attendant {
 public:
-  explicit Attendant(WorkWatch::Place &place)
+  explicit Attendant(WorkWatch::Station &station)
       : thread([&] {
-          place.attend();
+          station.attend();
           number = gettid();
           asleep.Notify();
           over.WaitForNotification();
@@ -178,7 +178,7 @@ private:
 
 // A debugger's, wherever it is.
 TEST_F(WorkWatchTest, a_thread_that_was_stopped_hangs) {
-  Attendant attendant(place);
+  Attendant attendant(station);
   EXPECT_EQ(look(), "");
   Stopped stopped(attendant.number);
   if (!stopped.hasStopped)
@@ -188,8 +188,8 @@ TEST_F(WorkWatchTest, a_thread_that_was_stopped_hangs) {
 
 // Also where it came while another was at work, which has gone since.
 TEST_F(WorkWatchTest, who_came_beside_the_work_of_another_hangs) {
-  std::optional<AtWork> work(&place);
-  Attendant attendant(place);
+  std::optional<AtWork> work(&station);
+  Attendant attendant(station);
   work.reset();
   EXPECT_EQ(look(), "");
   Stopped stopped(attendant.number);
@@ -203,13 +203,13 @@ TEST_F(WorkWatchTest, who_came_beside_work_that_goes_on_does_not_hang) {
   std::atomic<bool> over{false};
   Event begun;
   std::thread computes([&] {
-    AtWork work(&place);
+    AtWork work(&station);
     begun.Notify();
     while (!over)
       continue;
   });
   begun.WaitForNotification();
-  Attendant attendant(place);
+  Attendant attendant(station);
   EXPECT_EQ(look(), "");
   over = true;
   computes.join();
@@ -220,7 +220,7 @@ TEST_F(WorkWatchTest, who_has_waited_may_hang) {
   Event asleep, over;
   pid_t number = 0;
   std::thread thread([&] {
-    AtWork work(&place);
+    AtWork work(&station);
     {
       NotAtWork waiting;
     }
@@ -240,7 +240,7 @@ TEST_F(WorkWatchTest, who_computes_does_not_hang) {
   std::atomic<bool> over{false};
   Event begun;
   std::thread thread([&] {
-    AtWork work(&place);
+    AtWork work(&station);
     begun.Notify();
     while (!over)
       continue;
@@ -253,7 +253,7 @@ TEST_F(WorkWatchTest, who_computes_does_not_hang) {
 
 // Where the whole process was stopped nobody could run.
 TEST_F(WorkWatchTest, time_in_which_nobody_looked_does_not_count) {
-  Sleeper sleeper(place);
+  Sleeper sleeper(station);
   EXPECT_EQ(look(/*every=*/5s), "");
 }
 

@@ -42,7 +42,7 @@ namespace bagua::runtime {
 /// at creation. All members make the same calls in the same order with the same
 /// counts, types and kinds. A call is enqueued on `queue`, a queue of the
 /// backend's device. When the call is done, this rank's result is complete and
-/// its buffers are its own again. On the host's queue, and wherever
+/// its buffers are its own again. On the CPU's queue, and wherever
 /// communicators work by the host's threads, the call is done when it returns.
 /// `count` is in elements of the whole logical tensor unless said otherwise,
 /// and may be any number from 0. Lists are read before the call returns. Parts
@@ -80,7 +80,7 @@ public:
   /// equal.
   virtual absl::Status allReduce(const void *input, void *output, int64_t count,
                                  DataType type, ReduceKind kind,
-                                 Queue &queue = hostQueue()) = 0;
+                                 Queue &queue = cpuQueue()) = 0;
 
   /// Part i of the combination goes to member owners[i], which gets only that
   /// part in `output`; other members pass null. Only members [0, contributors)
@@ -93,7 +93,7 @@ public:
                                       int64_t count, DataType type,
                                       ReduceKind kind, int contributors,
                                       absl::Span<const int> owners,
-                                      Queue &queue = hostQueue()) = 0;
+                                      Queue &queue = cpuQueue()) = 0;
 
   /// The inverse of reduceToOwners: owners[i] has only part i in `input`
   /// (others pass null); members [0, receivers) get the whole in `output`. An
@@ -103,13 +103,13 @@ public:
                                         int64_t count, DataType type,
                                         int receivers,
                                         absl::Span<const int> owners,
-                                        Queue &queue = hostQueue()) = 0;
+                                        Queue &queue = cpuQueue()) = 0;
 
   /// Sends block j of `input` to member j, which stores it as block `rank()`.
   /// Both buffers hold size() blocks of `blockBytes`; they must not overlap.
   virtual absl::Status allToAll(const void *input, void *output,
                                 int64_t blockBytes,
-                                Queue &queue = hostQueue()) = 0;
+                                Queue &queue = cpuQueue()) = 0;
 
   /// Sends `input` to each of `destinations`, and stores what sources[i] sends
   /// in outputs[i]. Either list may be empty. If a lists b as a destination, b
@@ -120,10 +120,10 @@ public:
                                 absl::Span<const int> destinations,
                                 absl::Span<const int> sources,
                                 absl::Span<void *const> outputs,
-                                Queue &queue = hostQueue()) = 0;
+                                Queue &queue = cpuQueue()) = 0;
 
   /// Returns when all members have called it.
-  virtual absl::Status barrier(Queue &queue = hostQueue()) = 0;
+  virtual absl::Status barrier(Queue &queue = cpuQueue()) = 0;
 
   /// Makes this member's later calls carry `word` (Agreement.h), which must be
   /// equal in the calls of all members. If words differ and none is 0, the

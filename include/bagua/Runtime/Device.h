@@ -99,7 +99,7 @@ public:
 
 /// The device whose memory is this process's and whose kernels run on its
 /// threads.
-Device &hostDevice();
+Device &cpuDevice();
 
 } // namespace bagua::runtime
 

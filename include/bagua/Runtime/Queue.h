@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A queue is to every device what a stream is to CUDA: each operation that is
-// enqueued starts when those before it are done. The host's queue runs an
+// enqueued starts when those before it are done. The CPU's queue runs an
 // operation at once, on the thread that enqueues it.
 //
 // A session has queues of its own. A program may have queues of the same
@@ -25,7 +25,7 @@
 namespace bagua::runtime {
 
 /// Calls come from any thread. Memory belongs to the queue's device or to the
-/// host, and stays valid until the enqueued work is done. Timelines were
+/// CPU, and stays valid until the enqueued work is done. Timelines were
 /// admitted by the device (Device.h). If a call returns an error, nothing was
 /// enqueued. An error of enqueued work is returned by drain(), and makes the
 /// timelines fail that were to be signalled after that work.
@@ -41,8 +41,8 @@ public:
   /// the later work.
   virtual void follow(const Timeline &timeline, uint64_t value) = 0;
   /// Signals `timeline` when all work enqueued before is done. A queue that
-  /// works asynchronously then also calls tell(); the host's queue leaves that
-  /// to the caller. So a device's signal is a function of the host that the
+  /// works asynchronously then also calls tell(); the CPU's queue leaves that
+  /// to the caller. So a device's signal is a function of the CPU that the
   /// device calls: a write by the device would wake no sleeping thread.
   virtual void signal(Timeline &timeline, uint64_t value) = 0;
 
@@ -64,7 +64,7 @@ public:
 };
 
 /// The queue that runs work on the calling thread.
-Queue &hostQueue();
+Queue &cpuQueue();
 
 } // namespace bagua::runtime
 

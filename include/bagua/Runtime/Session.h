@@ -185,7 +185,7 @@ public:
   /// that queue: the runtime uses the tensor after the work that the queue has
   /// so far. Such a queue is drained before the session is destroyed.
   virtual absl::Status markReady(TensorId tensor,
-                                 Queue &after = hostQueue()) = 0;
+                                 Queue &after = cpuQueue()) = 0;
   /// Gives a tensor at an address of this step, for frameworks that free
   /// gradients and allocate them anew; such a tensor need not be bound. The
   /// memory belongs to the runtime until wait() has taken the tensor back, and
@@ -195,19 +195,19 @@ public:
   /// InvalidArgument for an address or a size that bind() refuses;
   /// FailedPrecondition for state, which is bound once.
   virtual absl::Status markReady(TensorId tensor, void *data, size_t bytes,
-                                 Queue &after = hostQueue()) = 0;
+                                 Queue &after = cpuQueue()) = 0;
   /// Gives an optional tensor that was not computed: zeros are added for it.
   virtual absl::Status markAbsent(TensorId tensor,
-                                  Queue &after = hostQueue()) = 0;
+                                  Queue &after = cpuQueue()) = 0;
   virtual absl::Status markAbsent(TensorId tensor, void *data, size_t bytes,
-                                  Queue &after = hostQueue()) = 0;
+                                  Queue &after = cpuQueue()) = 0;
   /// Takes a tensor back. Returns at once if the program owns it.
   /// FailedPrecondition if the wait could never end, because an instruction
   /// before needs a tensor that was not given. With a queue of the program, the
   /// call may return before the runtime is done with the tensor: work that the
   /// program then enqueues there finds the tensor done. Every other use of the
   /// tensor, also giving it again, must come after that queue's work.
-  virtual absl::Status wait(TensorId tensor, Queue &before = hostQueue()) = 0;
+  virtual absl::Status wait(TensorId tensor, Queue &before = cpuQueue()) = 0;
   /// Whether wait() would return without waiting for the tensor: the runtime is
   /// done with it, or has failed.
   virtual bool isReady(TensorId tensor) const = 0;

@@ -34,21 +34,21 @@ constexpr BackendTraits kSeveralHosts = {.sumsInMemberOrder = true,
 
 constexpr BackendRow kRows[] = {
     {.name = "in-process",
-     .device = hostDevice,
+     .device = cpuDevice,
      .traits = kOneHost,
      .isOpen = isInProcess,
      .reaches = [](const Run &, const std::vector<int> &) { return true; },
      .allocate = allocateInProcess,
      .createCommunicator = createInProcess},
     {.name = "shared-memory",
-     .device = hostDevice,
+     .device = cpuDevice,
      .traits = kOneHost,
      .isOpen = isOfProcesses,
      .reaches = isOnOneHost,
      .allocate = allocateShared,
      .createCommunicator = createInSharedMemory},
     {.name = "gloo",
-     .device = hostDevice,
+     .device = cpuDevice,
      .traits = kSeveralHosts,
      .isOpen = isOfProcesses,
      .reaches =
@@ -117,7 +117,7 @@ public:
       : rows(std::move(preferredFirst)) {}
 
   absl::string_view name() const override { return "host"; }
-  Device &device() const override { return hostDevice(); }
+  Device &device() const override { return cpuDevice(); }
   BackendTraits traits() const override {
     BackendTraits common = rows.front()->traits();
     for (Backend *row : rows)
@@ -155,7 +155,7 @@ makeHostBackend(const std::vector<std::unique_ptr<Backend>> &open,
   std::iota(everybody.begin(), everybody.end(), 0);
   std::vector<Backend *> used;
   for (const std::unique_ptr<Backend> &backend : open) {
-    if (&backend->device() != &hostDevice())
+    if (&backend->device() != &cpuDevice())
       continue;
     used.push_back(backend.get());
     if (backend->reaches(everybody))

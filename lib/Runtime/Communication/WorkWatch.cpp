@@ -18,7 +18,7 @@
 namespace bagua::runtime {
 namespace {
 
-thread_local WorkWatch::Place *ownPlace = nullptr;
+thread_local WorkWatch::Station *ownStation = nullptr;
 
 pid_t ownThread() {
   static thread_local const pid_t self = gettid();
@@ -45,32 +45,33 @@ std::string progressOf(pid_t thread, bool isAtWork) {
 
 } // namespace
 
-WorkWatch::Place::Place(WorkWatch &ownWatch,
-                        std::function<std::string()> ownDescribe)
+WorkWatch::Station::Station(WorkWatch &ownWatch,
+                            std::function<std::string()> ownDescribe)
     : watch(ownWatch), describe(std::move(ownDescribe)) {
   std::lock_guard<std::mutex> lock(watch.mutex);
-  watch.places.push_back(this);
+  watch.stations.push_back(this);
 }
 
-WorkWatch::Place::~Place() {
+WorkWatch::Station::~Station() {
   std::lock_guard<std::mutex> lock(watch.mutex);
-  watch.places.erase(std::find(watch.places.begin(), watch.places.end(), this));
+  watch.stations.erase(
+      std::find(watch.stations.begin(), watch.stations.end(), this));
 }
 
-void WorkWatch::Place::attend() {
+void WorkWatch::Station::attend() {
   attendant.store(ownThread(), std::memory_order_relaxed);
 }
 
 std::string WorkWatch::findStuck(Time now, std::chrono::nanoseconds limit) {
   std::lock_guard<std::mutex> lock(mutex);
   const bool wasStopped = now - std::exchange(lastLook, now) > limit / 2;
-  for (Place *place : places) {
-    Place::Look &last = place->last;
-    const uint64_t turns = place->turns.load(std::memory_order_acquire);
+  for (Station *station : stations) {
+    Station::Look &last = station->last;
+    const uint64_t turns = station->turns.load(std::memory_order_acquire);
     const bool isSame = turns == std::exchange(last.turns, turns);
-    const pid_t worker = place->worker.load(std::memory_order_relaxed);
+    const pid_t worker = station->worker.load(std::memory_order_relaxed);
     const pid_t thread =
-        worker ? worker : place->attendant.load(std::memory_order_relaxed);
+        worker ? worker : station->attendant.load(std::memory_order_relaxed);
     // The system is not asked about threads that came or went since the last
     // look.
     std::string progress = isSame
@@ -82,37 +83,37 @@ std::string WorkWatch::findStuck(Time now, std::chrono::nanoseconds limit) {
     if (hasMoved)
       last.since = now;
     else if (now - last.since >= limit)
-      return place->describe();
+      return station->describe();
   }
   return {};
 }
 
-AtWork::AtWork(WorkWatch::Place *at) : place(at) {
-  if (!place)
+AtWork::AtWork(WorkWatch::Station *at) : station(at) {
+  if (!station)
     return;
-  place->worker.store(ownThread(), std::memory_order_relaxed);
-  place->turns.fetch_add(1, std::memory_order_release);
-  ownPlace = place;
+  station->worker.store(ownThread(), std::memory_order_relaxed);
+  station->turns.fetch_add(1, std::memory_order_release);
+  ownStation = station;
 }
 
 AtWork::~AtWork() {
-  if (!place)
+  if (!station)
     return;
-  ownPlace = nullptr;
-  place->turns.fetch_add(1, std::memory_order_release);
-  place->worker.store(0, std::memory_order_relaxed);
+  ownStation = nullptr;
+  station->turns.fetch_add(1, std::memory_order_release);
+  station->worker.store(0, std::memory_order_relaxed);
 }
 
-NotAtWork::NotAtWork() : place(std::exchange(ownPlace, nullptr)) {
-  if (place)
-    place->turns.fetch_add(1, std::memory_order_release);
+NotAtWork::NotAtWork() : station(std::exchange(ownStation, nullptr)) {
+  if (station)
+    station->turns.fetch_add(1, std::memory_order_release);
 }
 
 NotAtWork::~NotAtWork() {
-  if (!place)
+  if (!station)
     return;
-  place->turns.fetch_add(1, std::memory_order_release);
-  ownPlace = place;
+  station->turns.fetch_add(1, std::memory_order_release);
+  ownStation = station;
 }
 
 } // namespace bagua::runtime

@@ -27,15 +27,15 @@ class WorkWatch {
 public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// A place where one thread at a time works. The watch outlives it.
-  class Place {
+  /// A station where one thread at a time works. The watch outlives it.
+  class Station {
   public:
-    /// `describe` returns the work in progress or next at this place. Another
+    /// `describe` returns the work in progress or next at this station. Another
     /// thread calls it.
-    Place(WorkWatch &watch, std::function<std::string()> describe);
-    ~Place();
-    Place(const Place &) = delete;
-    Place &operator=(const Place &) = delete;
+    Station(WorkWatch &watch, std::function<std::string()> describe);
+    ~Station();
+    Station(const Station &) = delete;
+    Station &operator=(const Station &) = delete;
 
     /// Says that this thread works here from time to time.
     void attend();
@@ -44,7 +44,7 @@ public:
     friend class WorkWatch;
     friend class AtWork;
     friend class NotAtWork;
-    /// The watch's last look at this place.
+    /// The watch's last look at this station.
     struct Look {
       uint64_t turns = 0;
       std::string progress;
@@ -72,21 +72,21 @@ public:
 
 private:
   std::mutex mutex;
-  std::vector<Place *> places;
+  std::vector<Station *> stations;
   Time lastLook;
 };
 
-/// While this object lives, its thread is at work at a place, if that is not
+/// While this object lives, its thread is at work at a station, if that is not
 /// null.
 class AtWork {
 public:
-  explicit AtWork(WorkWatch::Place *place);
+  explicit AtWork(WorkWatch::Station *station);
   ~AtWork();
   AtWork(const AtWork &) = delete;
   AtWork &operator=(const AtWork &) = delete;
 
 private:
-  WorkWatch::Place *const place;
+  WorkWatch::Station *const station;
 };
 
 /// While this object lives, its thread is not at work, even inside an AtWork:
@@ -100,7 +100,7 @@ public:
 
 private:
   /// Null if the thread was at no watched work.
-  WorkWatch::Place *const place;
+  WorkWatch::Station *const station;
 };
 
 } // namespace bagua::runtime

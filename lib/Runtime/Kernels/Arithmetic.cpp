@@ -150,7 +150,7 @@ BoundKernel row(const fb::Instruction &instruction,
   return bind({instruction, inputs, outputs});
 }
 
-constexpr HostKernelRow kRows[] = {
+constexpr CpuKernelRow kRows[] = {
     {fb::Opcode::Linear, row<bindLinear>},
     {fb::Opcode::Sgd, row<bindUpdate>},
     {fb::Opcode::Adam, row<bindUpdate>},
@@ -165,6 +165,6 @@ constexpr HostKernelRow kRows[] = {
 
 } // namespace
 
-absl::Span<const HostKernelRow> hostKernels() { return kRows; }
+absl::Span<const CpuKernelRow> cpuKernels() { return kRows; }
 
 } // namespace bagua::runtime

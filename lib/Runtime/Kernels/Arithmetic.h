@@ -1,7 +1,7 @@
 //===- Arithmetic.h - The kernel of an instruction ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The host's kernels: a row for each opcode that has one.
+// The CPU's kernels: a row for each opcode that has one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_KERNELS_ARITHMETIC_H
@@ -21,7 +21,7 @@ namespace bagua::runtime {
 /// Runs an instruction in a step. Allocates nothing.
 using BoundKernel = std::function<void(int64_t step)>;
 
-struct HostKernelRow {
+struct CpuKernelRow {
   fb::Opcode opcode;
   /// As KernelTable::Bind.
   BoundKernel (*bind)(const fb::Instruction &instruction,
@@ -29,7 +29,7 @@ struct HostKernelRow {
                       const std::vector<LocalValue> &outputs);
 };
 
-absl::Span<const HostKernelRow> hostKernels();
+absl::Span<const CpuKernelRow> cpuKernels();
 
 } // namespace bagua::runtime
 

@@ -370,7 +370,7 @@ std::unique_ptr<Operation> CollectiveBuilder::copyInput() {
   if (collective == Collective::Permute &&
       (!op.pairs() || op.pairs()->size() == 0))
     return makeCopies({{output.place, Place(), output.bytes()}});
-  std::vector<CopyStep> copies;
+  std::vector<BufferCopy> copies;
   for (uint32_t number : *op.outputs()) {
     LocalValue result = source.memory.value(number);
     copies.push_back({result.place, input.place, result.bytes()});

@@ -88,7 +88,7 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
     if (!made[i])
       continue;
     if (WorkWatch *watch = world.workWatch())
-      made[i]->place = std::make_unique<WorkWatch::Place>(
+      made[i]->station = std::make_unique<WorkWatch::Station>(
           *watch, [this, stream = made[i].get()] {
             return describeCall(*stream, stream->next());
           });
@@ -451,7 +451,7 @@ absl::Status Executor::meet(absl::Span<Communicator *const> groups,
 }
 
 absl::Status Executor::enqueue(Stream &stream, const Slot &slot, int64_t step) {
-  AtWork work(stream.place.get());
+  AtWork work(stream.station.get());
   if (options.onInstruction)
     options.onInstruction(step, slot.scheduled->instruction);
   return slot.operation->enqueue(*stream.queue, step);
@@ -547,8 +547,8 @@ bool Executor::awaitOpening(const Stream &stream, uint64_t sequence) {
 }
 
 void Executor::runStream(Stream &stream) {
-  if (stream.place)
-    stream.place->attend();
+  if (stream.station)
+    stream.station->attend();
   while (true) {
     const uint64_t sequence = stream.next();
     if (!awaitOpening(stream, sequence))
@@ -699,7 +699,7 @@ absl::Status Executor::waitForStep(int64_t step) {
   for (auto &stream : streams)
     if (stream)
       if (absl::Status status = waitFor(sequences.endOf(stream->number, step),
-                                        step, -1, hostQueue());
+                                        step, -1, cpuQueue());
           !status.ok())
         return status;
   return absl::OkStatus();

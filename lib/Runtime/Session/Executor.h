@@ -5,7 +5,7 @@
 // enqueues instructions there. Conditions of an instruction are that tensors
 // were given in its step, and that instructions of other streams are complete.
 // Each condition is a Timeline. A queue that can follow timelines awaits them
-// itself, and the thread only awaits their signals being enqueued. The host's
+// itself, and the thread only awaits their signals being enqueued. The CPU's
 // queue can't: the thread awaits the conditions, and enqueueing an instruction
 // runs it.
 //
@@ -166,8 +166,8 @@ private:
     Timeline completed;
     /// Counts enqueued instructions, if queues can follow timelines.
     Timeline launched;
-    /// The place of the thread that runs the stream; null if nobody watches.
-    std::unique_ptr<WorkWatch::Place> place;
+    /// The station of the thread that runs the stream; null if nobody watches.
+    std::unique_ptr<WorkWatch::Station> station;
     /// When the stream last completed an instruction, on the steady clock.
     std::atomic<int64_t> since{nowMilliseconds()};
     /// Whether other ranks were told what the stream waits for.

@@ -19,11 +19,11 @@ namespace {
 
 class CopyOperation final : public Operation {
 public:
-  explicit CopyOperation(std::vector<CopyStep> copies)
+  explicit CopyOperation(std::vector<BufferCopy> copies)
       : copies(std::move(copies)) {}
 
   absl::Status enqueue(Queue &queue, int64_t /*step*/) override {
-    for (const CopyStep &copy : copies) {
+    for (const BufferCopy &copy : copies) {
       absl::Status status =
           copy.from
               ? queue.copy(copy.to.address(), copy.from.address(), copy.bytes)
@@ -35,7 +35,7 @@ public:
   }
 
 private:
-  std::vector<CopyStep> copies;
+  std::vector<BufferCopy> copies;
 };
 
 class KernelOperation final : public Operation {
@@ -69,7 +69,7 @@ private:
   std::unique_ptr<Operation> bucket(bool isConcat);
   void copyStriped(const LocalValue &bucket, const LocalValue &tensor,
                    int64_t offset, int64_t stride, const Layout &stripes,
-                   bool isConcat, std::vector<CopyStep> &copies);
+                   bool isConcat, std::vector<BufferCopy> &copies);
   std::unique_ptr<Operation> slice();
   absl::StatusOr<std::unique_ptr<Operation>> kernel();
 
@@ -85,7 +85,7 @@ private:
 void LocalBuilder::copyStriped(const LocalValue &bucket,
                                const LocalValue &tensor, int64_t offset,
                                int64_t stride, const Layout &stripes,
-                               bool isConcat, std::vector<CopyStep> &copies) {
+                               bool isConcat, std::vector<BufferCopy> &copies) {
   const PlanCluster &cluster = source.plan.cluster();
   int64_t elementBytes = dataTypeBytes(bucket.type);
   int64_t padded = maxPartCount(tensor.wholeCount, stripes, cluster);
@@ -130,7 +130,7 @@ std::unique_ptr<Operation> LocalBuilder::bucket(bool isConcat) {
   if (whole.count == 0)
     return nullptr; // an input among the tensors may be stored nevertheless
   Layout stripes = readLayout(op.striped());
-  std::vector<CopyStep> copies;
+  std::vector<BufferCopy> copies;
   if (stripes.empty()) {
     Place place = whole.place;
     for (const LocalValue &tensor : tensors) {
@@ -203,9 +203,9 @@ absl::StatusOr<std::unique_ptr<Operation>> LocalBuilder::build() {
 
 } // namespace
 
-std::unique_ptr<Operation> makeCopies(const std::vector<CopyStep> &copies) {
-  std::vector<CopyStep> needed;
-  for (const CopyStep &copy : copies)
+std::unique_ptr<Operation> makeCopies(const std::vector<BufferCopy> &copies) {
+  std::vector<BufferCopy> needed;
+  for (const BufferCopy &copy : copies)
     if (copy.bytes > 0 && copy.to != copy.from)
       needed.push_back(copy);
   if (needed.empty())

@@ -27,7 +27,7 @@ class Operation {
 public:
   virtual ~Operation() = default;
 
-  /// Enqueues the operation; `step` is the session's. On the host's queue, the
+  /// Enqueues the operation; `step` is the session's. On the CPU's queue, the
   /// operation is done when this returns.
   virtual absl::Status enqueue(Queue &queue, int64_t step) = 0;
 
@@ -67,13 +67,13 @@ makeLocalOperation(const OperationSource &source,
                    const fb::Instruction &instruction);
 
 /// A copy between buffers, or zeros for padding.
-struct CopyStep {
+struct BufferCopy {
   Place to;
   /// If it is nowhere, zeros are written.
   Place from;
   int64_t bytes;
 };
-std::unique_ptr<Operation> makeCopies(const std::vector<CopyStep> &copies);
+std::unique_ptr<Operation> makeCopies(const std::vector<BufferCopy> &copies);
 
 } // namespace bagua::runtime
 

@@ -138,7 +138,7 @@ absl::Status PlanSession::admitGift(TensorId tensor, const char *call) {
 /// The queue for the session's own copies, which come after the program's work:
 /// the program's queue, or the session's if that is the host's.
 Queue &PlanSession::deviceQueue(Queue &given) {
-  return &given == &hostQueue() ? *queue : given;
+  return &given == &cpuQueue() ? *queue : given;
 }
 
 absl::Status PlanSession::give(TensorId tensor, Queue &after) {
@@ -257,7 +257,7 @@ absl::Status PlanSession::takeBack(uint32_t tensor, Queue &before) {
     return absl::OkStatus();
   absl::Status status = deviceQueue(before).copy(
       to, memory.tensorAddress(tensor), memory.tensorBytes(tensor));
-  if (status.ok() && &before == &hostQueue())
+  if (status.ok() && &before == &cpuQueue())
     status = queue->drain(options.timeout);
   return status;
 }
@@ -440,7 +440,7 @@ absl::Status PlanSession::finish() {
       return status;
   absl::Status status = memory.checkGuards(*queue, options.timeout);
   for (uint32_t i = 0; i < tensors.size() && status.ok(); ++i)
-    status = takeBack(i, hostQueue());
+    status = takeBack(i, cpuQueue());
   if (!status.ok())
     return executor.fail(status);
   isFinished = true;

@@ -33,7 +33,7 @@ void StepAgreement::setTensor(uint32_t tensor, uint64_t value,
 }
 
 void StepAgreement::open(int64_t step) {
-  Step &side = opened[sideOf(step)];
+  StepFacts &side = opened[sideOf(step)];
   side.isStated = isAnyStated;
   side.values = facts.values();
   side.share = 0;

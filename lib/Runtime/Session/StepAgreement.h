@@ -80,7 +80,7 @@ private:
     return static_cast<size_t>(step % kStepsInFlight);
   }
 
-  struct Step {
+  struct StepFacts {
     std::vector<uint64_t> values;
     uint64_t share = 0;
     bool isStated = false;
@@ -89,7 +89,7 @@ private:
   const Plan &plan;
   std::vector<uint64_t> stated;
   bool isAnyStated = false;
-  std::array<Step, kStepsInFlight> opened;
+  std::array<StepFacts, kStepsInFlight> opened;
   std::array<std::vector<uint64_t>, kStepsInFlight> given;
 
   /// Guards what programs change and streams read when they have failed.

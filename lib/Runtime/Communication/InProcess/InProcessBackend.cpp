@@ -7,7 +7,7 @@
 #include "Communication/InProcess/InProcessBackend.h"
 
 #include "Communication/InProcess/InProcessRun.h"
-#include "Device/Host/Pages.h"
+#include "Device/Cpu/Pages.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -45,15 +45,15 @@ private:
   /// The constant in `constant * of`, in either order.
   std::optional<double> coefficientOf(ValueId product, ValueId of) const;
 
-  struct Step {
+  struct Descent {
     Factor rate;
     ValueId direction = kNone;
   };
   /// Reads `w - rate * direction` or `w + (-rate) * direction`.
-  llvm::SmallVector<Step, 2> stepsFrom(ValueId next, ValueId param) const;
+  llvm::SmallVector<Descent, 2> descentsFrom(ValueId next, ValueId param) const;
 
   bool matchSgd(unsigned param);
-  bool matchMomentum(unsigned param, const Step &step);
+  bool matchMomentum(unsigned param, const Descent &descent);
   bool matchByResults(unsigned param);
   bool isGradientLike(ValueId value, unsigned param) const;
   bool replace(unsigned param, llvm::ArrayRef<unsigned> states, ValueId grad,
@@ -171,9 +171,9 @@ bool UpdateFinder::isGradientLike(ValueId value, unsigned param) const {
   return hasGradient;
 }
 
-llvm::SmallVector<UpdateFinder::Step, 2>
-UpdateFinder::stepsFrom(ValueId next, ValueId param) const {
-  llvm::SmallVector<Step, 2> steps;
+llvm::SmallVector<UpdateFinder::Descent, 2>
+UpdateFinder::descentsFrom(ValueId next, ValueId param) const {
+  llvm::SmallVector<Descent, 2> descents;
   ValueId change = kNone;
   bool isAdded = false;
   if (const FlatOp *op = match(next, "subtract");
@@ -185,7 +185,7 @@ UpdateFinder::stepsFrom(ValueId next, ValueId param) const {
       isAdded = true;
     }
   if (change == kNone)
-    return steps;
+    return descents;
   if (const FlatOp *negated = match(change, "negate")) {
     change = negated->operands[0];
     isAdded = !isAdded;
@@ -202,11 +202,11 @@ UpdateFinder::stepsFrom(ValueId next, ValueId param) const {
       rate->value = negated->operands[0];
     else if (isAdded)
       continue;
-    steps.push_back({*rate, b});
+    descents.push_back({*rate, b});
   }
   if (!isAdded)
-    steps.push_back({Factor{1.0, kNone}, change});
-  return steps;
+    descents.push_back({Factor{1.0, kNone}, change});
+  return descents;
 }
 
 //===----------------------------------------------------------------------===//
@@ -214,27 +214,27 @@ UpdateFinder::stepsFrom(ValueId next, ValueId param) const {
 //===----------------------------------------------------------------------===//
 
 /// Matches `m' = mu m + g; w' = w - lr m'`.
-bool UpdateFinder::matchMomentum(unsigned param, const Step &step) {
-  std::optional<unsigned> moment = stateOf(step.direction);
+bool UpdateFinder::matchMomentum(unsigned param, const Descent &descent) {
+  std::optional<unsigned> moment = stateOf(descent.direction);
   if (!moment)
     return false;
-  for (auto [scaled, grad] : commuted(step.direction, "add")) {
+  for (auto [scaled, grad] : commuted(descent.direction, "add")) {
     std::optional<double> mu = coefficientOf(scaled, valueOf(*moment));
     if (!mu || !isGradientLike(grad, param))
       continue;
     Update update;
     update.constants = {static_cast<float>(*mu)};
-    return replace(param, {param, *moment}, grad, step.rate, update);
+    return replace(param, {param, *moment}, grad, descent.rate, update);
   }
   return false;
 }
 
 bool UpdateFinder::matchSgd(unsigned param) {
-  for (const Step &step : stepsFrom(nextOf(param), valueOf(param))) {
-    if (matchMomentum(param, step))
+  for (const Descent &descent : descentsFrom(nextOf(param), valueOf(param))) {
+    if (matchMomentum(param, descent))
       return true;
-    if (isGradientLike(step.direction, param) &&
-        replace(param, {param}, step.direction, step.rate, Update()))
+    if (isGradientLike(descent.direction, param) &&
+        replace(param, {param}, descent.direction, descent.rate, Update()))
       return true;
   }
   return false;

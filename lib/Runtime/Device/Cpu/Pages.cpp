@@ -1,10 +1,10 @@
-//===- Pages.cpp - Memory of the host, by the page ------------------------===//
+//===- Pages.cpp - Memory of the CPU, by the page -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Pages are anonymous mappings.
 //
 //===----------------------------------------------------------------------===//
-#include "Device/Host/Pages.h"
+#include "Device/Cpu/Pages.h"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-//===- HostDevice.cpp - This process's memory and its threads -------------===//
+//===- CpuDevice.cpp - This process's memory and its threads --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The queue runs each operation on the calling thread, so nothing is ever under
@@ -16,7 +16,7 @@
 namespace bagua::runtime {
 namespace {
 
-class HostQueue final : public Queue {
+class CpuQueue final : public Queue {
 public:
   bool canFollow() const override { return false; }
   void follow(const Timeline & /*timeline*/, uint64_t /*value*/) override {}
@@ -45,9 +45,9 @@ public:
   }
 };
 
-class HostKernel final : public Kernel {
+class CpuKernel final : public Kernel {
 public:
-  explicit HostKernel(BoundKernel bound) : kernel(std::move(bound)) {}
+  explicit CpuKernel(BoundKernel bound) : kernel(std::move(bound)) {}
 
   absl::Status launch(Queue & /*queue*/, int64_t step) override {
     kernel(step);
@@ -58,12 +58,12 @@ private:
   BoundKernel kernel;
 };
 
-class HostDevice final : public Device {
+class CpuDevice final : public Device {
 public:
-  HostDevice() {
-    for (const HostKernelRow &row : hostKernels())
+  CpuDevice() {
+    for (const CpuKernelRow &row : cpuKernels())
       table.set(row.opcode, [bind = row.bind](const auto &...arguments) {
-        return std::make_unique<HostKernel>(bind(arguments...));
+        return std::make_unique<CpuKernel>(bind(arguments...));
       });
   }
 
@@ -73,7 +73,7 @@ public:
   }
   absl::StatusOr<std::unique_ptr<Queue>>
   createQueue(std::function<void(const absl::Status &)> /*onError*/) override {
-    return std::make_unique<HostQueue>();
+    return std::make_unique<CpuQueue>();
   }
   const KernelTable &kernels() const override { return table; }
 
@@ -83,21 +83,21 @@ private:
 
 } // namespace
 
-Queue &hostQueue() {
-  static HostQueue queue;
+Queue &cpuQueue() {
+  static CpuQueue queue;
   return queue;
 }
 
-Device &hostDevice() {
-  static HostDevice device;
+Device &cpuDevice() {
+  static CpuDevice device;
   return device;
 }
 
 namespace {
 /// From the start: what a thread has half made when another one forks stays so
 /// in the child.
-[[maybe_unused]] Queue &queueMadeAtLoad = hostQueue();
-[[maybe_unused]] Device &deviceMadeAtLoad = hostDevice();
+[[maybe_unused]] Queue &queueMadeAtLoad = cpuQueue();
+[[maybe_unused]] Device &deviceMadeAtLoad = cpuDevice();
 } // namespace
 
 } // namespace bagua::runtime
