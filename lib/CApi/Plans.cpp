@@ -89,8 +89,8 @@ bagua_code bagua_plan_tensor(const bagua_plan *plan, uint32_t number,
       return status;
     if (number >= plan->tensors.size())
       return absl::InvalidArgumentError(
-          absl::StrCat("bagua_plan_tensor: tensor number ", number,
-                       " is not below ", plan->tensors.size()));
+          absl::StrCat("bagua_plan_tensor: expected a tensor's number below ",
+                       plan->tensors.size(), ", found ", number));
     const runtime::PlanTensor &from = plan->tensors[number];
     *tensor = {from.name.c_str(),
                static_cast<bagua_role>(from.role),

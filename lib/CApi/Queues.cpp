@@ -11,7 +11,6 @@
 #include "bagua/Runtime/Device.h"
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
 
 #include <utility>
 
@@ -55,12 +54,10 @@ bagua_code bagua_queue_create(bagua_world *world, const char *backend,
         requireAll("bagua_queue_create", {{"world", world}, {"queue", queue}});
     if (!status.ok())
       return status;
-    runtime::Backend *found =
-        backend ? world->world->backend(backend) : &world->world->control();
-    if (!found)
-      return absl::InvalidArgumentError(absl::StrCat(
-          "bagua_queue_create: this run has no backend '", backend, "'"));
-    auto made = found->device().createQueue(nullptr);
+    auto found = findBackend(*world->world, backend ? backend : "");
+    if (!found.ok())
+      return found.status();
+    auto made = (*found)->device().createQueue(nullptr);
     if (!made.ok())
       return made.status();
     *queue = new bagua_queue{

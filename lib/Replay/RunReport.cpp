@@ -48,6 +48,8 @@ struct Totals {
   int64_t tensorBytes = 0;
   int64_t collectives = 0;
   int64_t instructions = 0;
+  /// Which step these are of, if the plan has several.
+  std::string inStep;
   int64_t communicationNs = 0;
   int64_t computeNs = 0;
   /// Updates by the runtime, by the program in time, and by the program late.
@@ -68,6 +70,8 @@ Totals totalsOf(const Plan &plan, const ReplayOptions &options) {
   const auto &phases = *plan.root().phases();
   const fb::Step &step =
       *plan.root().steps()->Get(phases.Get(phases.size() - 1)->step());
+  if (plan.root().steps()->size() > 1)
+    totals.inStep = absl::StrCat(" in step '", step.name()->str(), "'");
   for (const fb::Instruction *op : *step.instructions()) {
     ++totals.instructions;
     totals.collectives += op->axes() && op->axes()->size() > 0;
@@ -134,6 +138,21 @@ std::string shapeOf(const Plan &plan, int hosts) {
                     : absl::StrCat(text, "), processes of ", hosts, " hosts");
 }
 
+/// The steps that the checked iterations don't run, and when they run.
+std::vector<std::string> uncheckedSteps(const Plan &plan,
+                                        const CheckResult &check) {
+  std::vector<bool> runs = runtime::stepsWithin(plan.root(), check.steps);
+  std::vector<std::string> found;
+  for (const fb::Phase *phase : *plan.root().phases())
+    if (!runs[phase->step()]) {
+      runs[phase->step()] = true;
+      found.push_back(
+          absl::StrCat(plan.root().steps()->Get(phase->step())->name()->str(),
+                       " (", runtime::describePhase(*phase), ")"));
+    }
+  return found;
+}
+
 void appendCheck(std::string &out, const CheckResult &check) {
   if (check.passed) {
     absl::StrAppendFormat(&out, "check          passed: %d tensors, %d steps, ",
@@ -169,8 +188,8 @@ std::string reportText(const Plan &plan, const ReplayOptions &options,
   absl::StrAppendFormat(&out, "tensors        %d given by the program, %s\n",
                         totals.tensors, bytesToString(totals.tensorBytes));
   absl::StrAppendFormat(&out,
-                        "buckets        %d collectives, %d instructions\n",
-                        totals.collectives, totals.instructions);
+                        "buckets        %d collectives, %d instructions%s\n",
+                        totals.collectives, totals.instructions, totals.inStep);
   absl::StrAppendFormat(&out, "bytes sent     %s a rank and step\n",
                         bytesToString(result.bytesSent));
   absl::StrAppendFormat(&out, "memory         %s of the runtime's a rank\n",
@@ -193,8 +212,12 @@ std::string reportText(const Plan &plan, const ReplayOptions &options,
                           "  predicted    %s of communication on the plan's "
                           "cluster\n",
                           timeToString(totals.communicationNs));
-  if (result.check)
+  if (result.check) {
     appendCheck(out, *result.check);
+    if (auto steps = uncheckedSteps(plan, *result.check); !steps.empty())
+      absl::StrAppend(&out, "not checked    ", absl::StrJoin(steps, ", "),
+                      ": --steps counts the iterations that are checked\n");
+  }
   return out;
 }
 
@@ -235,6 +258,7 @@ std::string reportJson(const Plan &plan, const ReplayOptions &options,
                      {"tolerance", check.tolerance},
                      {"tensors", check.tensors},
                      {"steps", check.steps},
+                     {"not_checked", uncheckedSteps(plan, check)},
                      {"digest", absl::StrFormat("%016x", check.digest)},
                      {"failures", check.failures}};
   }

@@ -123,8 +123,9 @@ const std::vector<Flag> &flags() {
            return setSeconds(o.processes.timeout, text);
          }},
         {"check", nullptr, nullptr,
-         "first run 3 steps and compare every result, bit by\n"
-         "bit, with what the plan's contract says",
+         "first run 3 steps (if the plan has several steps, at\n"
+         "least as many iterations as --steps says) and compare\n"
+         "every result, bit by bit, with the plan's contract",
          [](Options &o, auto &) { return o.replay.check = true; }},
         {"steps", "K", "a number of at least 1", "steps to time (default 10)",
          [](Options &o, auto &text) {

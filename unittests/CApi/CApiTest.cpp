@@ -81,7 +81,7 @@ TEST(CApiTest, SaysWhatAPlanHas) {
   EXPECT_EQ(buffer.type, BAGUA_FLOAT64);
   EXPECT_FALSE(buffer.is_in_arena);
   EXPECT_ERROR(bagua_plan_tensor(plan, 5, &buffer), BAGUA_INVALID_ARGUMENT,
-               "tensor number 5 is not below 5");
+               "expected a tensor's number below 5, found 5");
   bagua_plan_free(plan);
 }
 
@@ -203,7 +203,8 @@ TEST(CApiTest, TheHostsQueueWorksAtOnce) {
   EXPECT_DONE(bagua_worlds_in_process(1, kLongTime, &world));
   bagua_queue *queue = nullptr;
   EXPECT_ERROR(bagua_queue_create(world, "board", &queue),
-               BAGUA_INVALID_ARGUMENT, "this run has no backend 'board'");
+               BAGUA_INVALID_ARGUMENT,
+               "expected a backend of this run (in-process), found 'board'");
   EXPECT_ERROR(bagua_queue_create(nullptr, nullptr, &queue),
                BAGUA_INVALID_ARGUMENT, "expected 'world', found null");
   EXPECT_DONE(bagua_queue_create(world, nullptr, &queue));
@@ -249,7 +250,7 @@ TEST(CApiTest, ASessionNamesItsBackend) {
   EXPECT_DONE(tryOptions(options));
   options.backend = "board";
   EXPECT_ERROR(tryOptions(options), BAGUA_INVALID_ARGUMENT,
-               "this run has no backend 'board'");
+               "expected a backend of this run (in-process), found 'board'");
   // A program that was compiled before sessions had backends.
   options.struct_size = offsetof(bagua_session_options, backend);
   EXPECT_DONE(tryOptions(options));
@@ -561,7 +562,8 @@ TEST(CApiTest, NamesMistakes) {
   EXPECT_ERROR(bagua_session_find(session, "nobody", &number), BAGUA_NOT_FOUND,
                "'nobody'");
   EXPECT_ERROR(bagua_session_bind(session, 9, &number, 4),
-               BAGUA_INVALID_ARGUMENT, "tensor number 9 is not below 5");
+               BAGUA_INVALID_ARGUMENT,
+               "expected a tensor's number below 5, found 9");
   EXPECT_ERROR(bagua_session_on_done(session, 0, nullptr, nullptr),
                BAGUA_INVALID_ARGUMENT, "expected 'done', found null");
   const uint32_t first = 0;

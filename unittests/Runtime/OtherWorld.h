@@ -36,6 +36,11 @@ public:
   Backend *backend(absl::string_view name) override {
     return name == other->name() ? other.get() : inner->backend(name);
   }
+  std::vector<std::string> backends() const override {
+    std::vector<std::string> names = inner->backends();
+    names.emplace_back(other->name());
+    return names;
+  }
   Backend &control() override {
     return use == Use::AsControl ? *other : inner->control();
   }

@@ -182,7 +182,7 @@ TEST(SessionAgreementTest, ABarrierWithinAStep) {
 TEST(SessionAgreementTest, ATensorThatThePlanDoesNotHave) {
   auto body = [](RankContext &rank) -> absl::Status {
     EXPECT_THAT(message(rank.session->agreeOn(TensorId(3), 1, "strides [1]")),
-                HasSubstr("tensor number 3 is not below 3"));
+                HasSubstr("expected a tensor's number below 3, found 3"));
     BAGUA_RETURN_IF_ERROR(rank.step({0, 1, 2}));
     return rank.session->finish();
   };

@@ -461,7 +461,8 @@ TEST(SessionFailureTest, MistakesBeforeTheFirstStepChangeNothing) {
   auto body = [](RankContext &rank) -> absl::Status {
     if (rank.rank() == 1) {
       EXPECT_THAT(message(rank.give(0)), HasSubstr("outside of a step"));
-      EXPECT_THAT(message(rank.give(17)), HasSubstr("not below"));
+      EXPECT_THAT(message(rank.give(17)),
+                  HasSubstr("expected a tensor's number below 1, found 17"));
       EXPECT_FALSE(rank.session->markAbsent(TensorId(0)).ok());
       EXPECT_FALSE(rank.session->endStep().ok());
       EXPECT_FALSE(rank.session->start().ok());

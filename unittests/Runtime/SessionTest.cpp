@@ -97,7 +97,9 @@ TEST(SessionTest, RefusesABackendThatTheRunHasNot) {
   absl::Status status =
       Session::create(makeOneGradient(1).load(), world, options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(), "rank 0: this run has no backend 'nccl'");
+  EXPECT_EQ(
+      status.message(),
+      "rank 0: expected a backend of this run (in-process), found 'nccl'");
   EXPECT_EQ(world->status(), status); // others would wait for this rank
 }
 
@@ -358,7 +360,7 @@ const Misuse kMisuses[] = {
        EXPECT_EQ(rank.session->localBytes(TensorId(17)), 0);
        return rank.wait(17);
      },
-     "tensor number 17 is not below 3"},
+     "expected a tensor's number below 3, found 17"},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, SessionMisuseTest, testing::ValuesIn(kMisuses),
@@ -611,7 +613,7 @@ TEST(SessionTest, AProgramAsksWhoUpdates) {
   absl::Status status = session->start();
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
   EXPECT_THAT(message(status),
-              AllOf(HasSubstr("rank 0: the plan's instructions update 'w'"),
+              AllOf(HasSubstr("rank 0: the runtime updates 'w'"),
                     HasSubstr("programUpdates()"),
                     HasSubstr("updates=program")));
   EXPECT_TRUE(session->programUpdates("g"));

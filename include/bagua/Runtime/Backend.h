@@ -98,6 +98,10 @@ public:
                      const CommunicatorOptions &options) = 0;
 };
 
+/// The world's backend of a name, or control() if the name is empty.
+/// InvalidArgument, with the names that the run has, if it has no such backend.
+absl::StatusOr<Backend *> findBackend(World &world, absl::string_view name);
+
 } // namespace bagua::runtime
 
 #endif // BAGUA_RUNTIME_BACKEND_H

@@ -175,6 +175,8 @@ public:
 
   /// The backend of this name, which the world owns; null if this run has none.
   virtual Backend *backend(absl::string_view name) = 0;
+  /// The names of the backends that this run has.
+  virtual std::vector<std::string> backends() const = 0;
 
   /// The backend of the host's memory, which reaches all ranks: what ranks tell
   /// each other about a run goes this way, whatever the device of its tensors.

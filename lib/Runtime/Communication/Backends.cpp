@@ -195,6 +195,22 @@ Backend *Backends::find(absl::string_view name) const {
   return nullptr;
 }
 
+std::vector<std::string> Backends::names() const {
+  std::vector<std::string> found;
+  for (const std::unique_ptr<Backend> &backend : rows)
+    found.emplace_back(backend->name());
+  return found;
+}
+
+absl::StatusOr<Backend *> findBackend(World &world, absl::string_view name) {
+  Backend *found = name.empty() ? &world.control() : world.backend(name);
+  if (found)
+    return found;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "expected a backend of this run (", absl::StrJoin(world.backends(), ", "),
+      "), found '", name, "'"));
+}
+
 //===----------------------------------------------------------------------===//
 // What worlds offer for the host
 //===----------------------------------------------------------------------===//

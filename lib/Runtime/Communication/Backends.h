@@ -47,6 +47,7 @@ public:
   ~Backends();
 
   Backend *find(absl::string_view name) const;
+  std::vector<std::string> names() const;
   Backend &control() const { return *host; }
 
 private:

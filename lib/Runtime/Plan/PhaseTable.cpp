@@ -52,6 +52,16 @@ std::vector<int64_t> iterationsWithStepsBefore(const fb::Plan &plan) {
   return iterations;
 }
 
+std::vector<bool> stepsWithin(const fb::Plan &plan, int64_t iterations) {
+  std::vector<bool> runs(plan.steps()->size());
+  for (int64_t i = 0; i < iterations; ++i)
+    runs[stepOf(plan, i)] = true;
+  for (const fb::Phase *phase : *plan.phases())
+    if (isAt(*phase) && phase->at() < iterations)
+      runs[phase->step()] = true;
+  return runs;
+}
+
 bool runsInIterations(const fb::Plan &plan, uint32_t step) {
   return std::any_of(plan.phases()->begin(), plan.phases()->end(),
                      [&](const fb::Phase *phase) {
@@ -66,7 +76,7 @@ std::string describePhase(const fb::Phase &phase) {
     return absl::StrCat("until ", phase.until());
   if (phase.every() > 0)
     return absl::StrCat("every ", phase.every(), " offset ", phase.offset());
-  return "always";
+  return "otherwise";
 }
 
 std::string strategiesOf(const fb::Plan &plan) {

@@ -26,6 +26,9 @@ std::vector<uint32_t> stepsBefore(const fb::Plan &plan, int64_t iteration);
 /// The iterations before which `at` rows run, ascending.
 std::vector<int64_t> iterationsWithStepsBefore(const fb::Plan &plan);
 
+/// By step: whether it runs in or before one of the first `iterations`.
+std::vector<bool> stepsWithin(const fb::Plan &plan, int64_t iterations);
+
 /// Whether the step runs in iterations, and not only before one.
 bool runsInIterations(const fb::Plan &plan, uint32_t step);
 

@@ -214,8 +214,9 @@ absl::StatusOr<TensorId> PlanSession::find(absl::string_view name) const {
 absl::Status PlanSession::checkIndex(TensorId tensor) const {
   if (indexOf(tensor) < tensors.size())
     return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("tensor number ", indexOf(tensor),
-                                           " is not below ", tensors.size()));
+  return absl::InvalidArgumentError(StrCat("expected a tensor's number below ",
+                                           tensors.size(), ", found ",
+                                           indexOf(tensor)));
 }
 
 /// Checks an address for a tensor that the program has. InvalidArgument,
@@ -381,10 +382,10 @@ absl::Status PlanSession::checkParams() const {
       notLocated.push_back(i);
   }
   absl::Status status = listTensors(
-      "the plan's instructions update ", notAsked,
-      ": expected a program that asks programUpdates(), so as not to update "
-      "them, too; with updates=program of its strategy the plan leaves updates "
-      "to the program");
+      "the runtime updates ", notAsked,
+      ": expected the program to call programUpdates() for each, and to leave "
+      "out the updates for which that is false; a plan with updates=program "
+      "leaves all updates to the program");
   return status.ok()
              ? listTensors("nobody has written ", notLocated,
                            ", which live in an arena: expected a program that "
@@ -520,16 +521,15 @@ absl::Status PlanSession::start() {
 absl::StatusOr<std::unique_ptr<Session>>
 Session::create(std::shared_ptr<const Plan> plan, std::shared_ptr<World> world,
                 SessionOptions options) {
-  Backend *backend = options.backend.empty() ? &world->control()
-                                             : world->backend(options.backend);
-  if (!backend) {
-    world->abort(absl::InvalidArgumentError(
-        StrCat("rank ", world->rank(), ": this run has no backend '",
-               options.backend, "'")));
+  auto backend = findBackend(*world, options.backend);
+  if (!backend.ok()) {
+    world->abort(
+        withMessage(backend.status(), StrCat("rank ", world->rank(), ": ",
+                                             backend.status().message())));
     return world->status();
   }
   auto session = std::make_unique<PlanSession>(
-      std::move(plan), std::move(world), *backend, std::move(options));
+      std::move(plan), std::move(world), **backend, std::move(options));
   if (absl::Status status = session->connect(); !status.ok())
     return session->giveUp(status);
   PlanSession *made = session.get();

@@ -102,6 +102,9 @@ absl::Status SessionMemory::allocate(Backend &backend, Queue &queue,
         isGuarded ? checkFits(arena->bytes()) : absl::OkStatus();
     absl::StatusOr<std::shared_ptr<std::byte>> memory =
         fits.ok() ? backend.allocate(roundUp(arena->bytes() + guards)) : fits;
+    // After an abort the reason is another one.
+    if (!memory.ok() && !absl::IsResourceExhausted(memory.status()))
+      return memory.status();
     if (!memory.ok())
       return absl::ResourceExhaustedError(absl::StrCat(
           "rank ", rank, ": no memory for arena '", arena->name()->str(),

@@ -7,6 +7,7 @@
 #include "bagua/Scheduling/Search/StrategyText.h"
 
 #include <charconv>
+#include <set>
 
 using namespace bagua;
 
@@ -222,6 +223,7 @@ static std::string readOption(std::string_view word, ParsedStrategy &parsed) {
 
 /// Reads `option=value ...`; returns what is wrong with it.
 static std::string readOptions(std::string_view text, ParsedStrategy &parsed) {
+  std::set<std::string_view> seen;
   while (!text.empty()) {
     size_t end = std::min(text.find(' '), text.size());
     std::string_view word = text.substr(0, end);
@@ -230,6 +232,10 @@ static std::string readOptions(std::string_view text, ParsedStrategy &parsed) {
       continue;
     if (std::string wrong = readOption(word, parsed); !wrong.empty())
       return wrong;
+    const std::string_view name = word.substr(0, word.find('='));
+    if (!seen.insert(name).second)
+      return "option '" + std::string(name) + "' of strategy '" +
+             std::string(parsed.row->name) + "' stands twice";
   }
   const StrategySettings &settings = parsed.settings;
   if (settings.updatedPart == UpdatedPart::Shard &&

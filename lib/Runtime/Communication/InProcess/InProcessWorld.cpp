@@ -16,7 +16,7 @@ class InProcessWorld final : public World {
 public:
   InProcessWorld(const std::shared_ptr<RunState> &sharedState, int worldRank)
       : state(sharedState), ownRank(worldRank),
-        backends(std::make_shared<InProcessRun>(worldRank, sharedState)) {}
+        opened(std::make_shared<InProcessRun>(worldRank, sharedState)) {}
   ~InProcessWorld() override { state->leave(ownRank); }
 
   int rank() const override { return ownRank; }
@@ -28,9 +28,10 @@ public:
   std::chrono::nanoseconds timeout() const override { return state->timeout; }
 
   Backend *backend(absl::string_view name) override {
-    return backends.find(name);
+    return opened.find(name);
   }
-  Backend &control() override { return backends.control(); }
+  std::vector<std::string> backends() const override { return opened.names(); }
+  Backend &control() override { return opened.control(); }
 
   void note(const std::string &what) override { state->note(ownRank, what); }
   void abort(const absl::Status &why) override { state->abortBy(ownRank, why); }
@@ -42,7 +43,7 @@ public:
 private:
   const std::shared_ptr<RunState> state;
   const int ownRank;
-  const Backends backends;
+  const Backends opened;
 };
 
 } // namespace

@@ -39,7 +39,7 @@ std::string ownHost() {
 class ProcessWorld final : public World {
 public:
   explicit ProcessWorld(const std::shared_ptr<ProcessRun> &shared)
-      : run(shared), backends(shared) {}
+      : run(shared), opened(shared) {}
   ~ProcessWorld() override;
 
   int rank() const override { return run->rank; }
@@ -51,9 +51,10 @@ public:
   }
 
   Backend *backend(absl::string_view name) override {
-    return backends.find(name);
+    return opened.find(name);
   }
-  Backend &control() override { return backends.control(); }
+  std::vector<std::string> backends() const override { return opened.names(); }
+  Backend &control() override { return opened.control(); }
 
   WorkWatch *workWatch() override { return run->watch.get(); }
   void note(const std::string &what) override {
@@ -71,7 +72,7 @@ public:
 
 private:
   const std::shared_ptr<ProcessRun> run;
-  const Backends backends;
+  const Backends opened;
 };
 
 ProcessWorld::~ProcessWorld() {
