@@ -43,6 +43,13 @@ bool isUpdated(const fb::Relation &relation) {
   return relation.relation() == fb::RelationKind::Updated;
 }
 
+/// Whether the relation is of a state that steps change.
+bool changesState(const fb::Relation &relation) {
+  return isUpdated(relation) ||
+         relation.relation() == fb::RelationKind::Scaled ||
+         relation.relation() == fb::RelationKind::Broadcast;
+}
+
 /// Whether a relation moves elements between members and places.
 bool isMoved(const fb::Relation &relation) {
   return relation.relation() != fb::RelationKind::Reduced &&
@@ -123,7 +130,7 @@ std::set<uint32_t>
 RankChecker::StepContract::findReturned(const Plan &plan) const {
   std::set<uint32_t> returned, read;
   for (const fb::Relation *relation : *step.contract()) {
-    if (!isUpdated(*relation) && !isLeftToUpdates(*relation))
+    if (!changesState(*relation) && !isLeftToUpdates(*relation))
       returned.insert(relation->tensor());
     read.insert(relation->of());
   }
@@ -160,15 +167,23 @@ bool RankChecker::fill(uint32_t tensor, int64_t step, std::byte *data) {
   return true;
 }
 
-/// The tensor's relation in the first step that has one; null if none has.
+/// The tensor's relation in the first step that has one: in a step that updates
+/// it, else in one that runs in iterations, else in any. Null if none has.
 const fb::Relation *RankChecker::findRelation(uint32_t tensor) const {
-  for (const StepContract &contract : contracts)
-    if (const fb::Relation *relation = contract.relationOf[tensor];
-        relation &&
-        runtime::runsInIterations(
-            plan.root(), static_cast<uint32_t>(&contract - contracts.data())))
+  const fb::Relation *inIterations = nullptr, *any = nullptr;
+  for (const StepContract &contract : contracts) {
+    const fb::Relation *relation = contract.relationOf[tensor];
+    if (!relation)
+      continue;
+    if (isUpdated(*relation))
       return relation;
-  return nullptr;
+    if (!any)
+      any = relation;
+    const auto step = static_cast<uint32_t>(&contract - contracts.data());
+    if (!inIterations && runtime::runsInIterations(plan.root(), step))
+      inIterations = relation;
+  }
+  return inIterations ? inIterations : any;
 }
 
 void RankChecker::check(uint32_t tensor, const std::byte *data) {
@@ -184,14 +199,17 @@ void RankChecker::check(uint32_t tensor, const std::byte *data) {
     checkUnchanged(tensor, step, data);
 }
 
-std::vector<uint32_t> RankChecker::updatedStates() const {
+std::vector<uint32_t> RankChecker::changedStates() const {
   std::set<uint32_t> states;
-  if (plan.cluster().isWorker(rank))
-    for (const StepContract &contract : contracts)
-      for (const fb::Relation *relation : *contract.step.contract())
-        if (isUpdated(*relation))
-          states.insert(relation->update()->states()->begin(),
-                        relation->update()->states()->end());
+  if (!plan.cluster().isWorker(rank))
+    return {};
+  for (const StepContract &contract : contracts)
+    for (const fb::Relation *relation : *contract.step.contract())
+      if (isUpdated(*relation))
+        states.insert(relation->update()->states()->begin(),
+                      relation->update()->states()->end());
+      else if (changesState(*relation))
+        states.insert(relation->tensor());
   return {states.begin(), states.end()};
 }
 
@@ -206,10 +224,10 @@ bool RankChecker::isBroadcastFirst(uint32_t tensor) const {
 }
 
 void RankChecker::fillState(uint32_t tensor, std::byte *data) {
-  const fb::Update &update = *findRelation(tensor)->update();
+  const StateFamily family(plan, tensor);
   ElementRange range = rangeOf(tensor);
-  generateState(plan, update, placeAmong(update, tensor), range.begin,
-                range.size(), data);
+  generateState(plan, family, family.placeOf(tensor), range.begin, range.size(),
+                data);
   // Other values than the first rank's, so that a broadcast shows.
   if (rank > 0 && isBroadcastFirst(tensor))
     generateValues(typeOf(tensorAt(plan, tensor)),
@@ -217,15 +235,16 @@ void RankChecker::fillState(uint32_t tensor, std::byte *data) {
                    range.begin, range.size(), data);
 }
 
-/// What becomes of an update's states in the first `updates` iterations and, if
+/// The events of a family's states in the first `updates` iterations and, if
 /// `isInNext`, before the next one.
-std::vector<StateEvent> RankChecker::findEvents(const fb::Update &update,
+std::vector<StateEvent> RankChecker::findEvents(const StateFamily &family,
                                                 int64_t updates,
                                                 bool isInNext) {
   std::vector<StateEvent> events;
   auto add = [&](StepContract &contract, int64_t iteration) {
     for (const fb::Relation *relation : *contract.step.contract())
-      if (placeAmong(update, relation->tensor()) < update.states()->size())
+      if (changesState(*relation) &&
+          family.placeOf(relation->tensor()) < family.size())
         events.push_back(
             {relation, iteration, contract.tolerances.of(*relation)});
   };
@@ -244,28 +263,27 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates, bool isInNext,
     return; // the program looks at it again
   lastChecked[tensor] = updates;
   const fb::Relation &relation = *findRelation(tensor);
-  const fb::Update &update = *relation.update();
   ElementRange range = rangeOf(tensor);
-  std::vector<int64_t> group = plan.topology().groupOf(rank, axesOf(relation));
   if (isEqualInGroup(plan, relation, tensor)) {
     own.digests[{tensor, updates}] = digest(
         data, range.size() * dataTypeBytes(typeOf(tensorAt(plan, tensor))));
-    if (group[0] != rank)
+    if (plan.topology().positionInGroup(rank, axesOf(relation)) != 0)
       return;
   }
-  size_t state = placeAmong(update, tensor);
-  const std::vector<StateEvent> events = findEvents(update, updates, isInNext);
+  const StateFamily family(plan, tensor);
+  size_t state = family.placeOf(tensor);
+  const std::vector<StateEvent> events = findEvents(family, updates, isInNext);
   const std::vector<UpdateNorms> norms =
-      expectNorms(plan, update, events, group);
-  double tolerance = updatedTolerance(plan, update, events, norms, state);
+      expectNorms(plan, family, events, rank);
+  double tolerance = updatedTolerance(plan, family, events, norms, state);
   if (!std::isfinite(tolerance))
     return own.found.fail(
-        0, absl::StrFormat("state '%s' on rank %d: rounding of its gradients "
-                           "explains any value, so it can't be checked",
+        0, absl::StrFormat("state '%s' on rank %d: rounding explains any value "
+                           "of it, so it can't be checked",
                            tensorAt(plan, tensor).name()->str(), rank));
   compare(tensor, updates, range.size(), tolerance, data,
           [&](int64_t begin, int64_t count, std::byte *output) {
-            expectUpdated(plan, update, events, norms, group, state,
+            expectUpdated(plan, family, events, norms, rank, state,
                           range.begin + begin, count, output);
           });
 }
@@ -414,7 +432,7 @@ CheckResult mergeChecks(const Plan &plan,
     for (uint32_t tensor : returned[runtime::stepOf(plan.root(), step)])
       ++expected[tensor];
   result.tensors =
-      static_cast<int64_t>(expected.size() + first.updatedStates().size());
+      static_cast<int64_t>(expected.size() + first.changedStates().size());
   if (result.tensors == 0)
     result.fail(0, "nothing was checked: expected tensors in the plan's "
                    "contract or given by its program, found none");

@@ -65,8 +65,8 @@ public:
     return !contractOf(step).updatesOf[tensor].empty();
   }
 
-  /// The states that the runtime updates and of which this rank has a part.
-  std::vector<uint32_t> updatedStates() const;
+  /// The states that the runtime changes and of which this rank has a part.
+  std::vector<uint32_t> changedStates() const;
   /// Fills a state before the first step.
   void fillState(uint32_t tensor, std::byte *data);
   /// Checks a state that `updates` iterations have updated. `isInNext` says
@@ -92,7 +92,7 @@ private:
     /// Whether only updates use the result of a relation, so that nobody need
     /// take it back.
     bool isLeftToUpdates(const runtime::fb::Relation &relation) const;
-    /// The tensors that come back in each iteration, but for updated states.
+    /// The tensors that come back in each iteration, but for changed states.
     std::set<uint32_t> findReturned(const Plan &plan) const;
 
     const runtime::fb::Step &step;
@@ -111,8 +111,8 @@ private:
     return contracts[runtime::stepOf(plan.root(), step)];
   }
   const runtime::fb::Relation *findRelation(uint32_t tensor) const;
-  std::vector<StateEvent> findEvents(const runtime::fb::Update &update,
-                                     int64_t updates, bool isInNext);
+  std::vector<StateEvent> findEvents(const StateFamily &family, int64_t updates,
+                                     bool isInNext);
   bool isBroadcastFirst(uint32_t tensor) const;
   void checkRelation(const runtime::fb::Relation &relation, int64_t step,
                      const std::byte *data);

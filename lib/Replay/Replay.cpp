@@ -87,9 +87,9 @@ public:
       : plan(std::move(loaded)), options(replayOptions), number(rank),
         checker(*plan, rank), random(rank),
         isPending(plan->root().tensors()->size(), false),
-        isUpdated(isPending.size(), false) {
-    for (uint32_t state : checker.updatedStates())
-      isUpdated[state] = true;
+        isChanged(isPending.size(), false) {
+    for (uint32_t state : checker.changedStates())
+      isChanged[state] = true;
     for (uint32_t i = 0; i < isPending.size(); ++i)
       if (isArgument(i))
         arguments.push_back(i);
@@ -145,8 +145,8 @@ private:
   std::unique_ptr<runtime::Session> session;
   /// By tensor: whether it is given and not taken back.
   std::vector<bool> isPending;
-  /// By tensor: whether it is a state that the contract has an update for.
-  std::vector<bool> isUpdated;
+  /// By tensor: whether it is a state that the contract says is changed.
+  std::vector<bool> isChanged;
   /// The tensors that the program has from the start of a step.
   std::vector<uint32_t> arguments;
   int64_t stepCount = 0;
@@ -184,7 +184,7 @@ bool Rank::isUsedByRuntime(uint32_t tensor, int64_t step) const {
 /// Binds memory to tensors that instructions touch, that the program gives or
 /// that the contract names.
 absl::Status Rank::bindAll() {
-  std::vector<bool> isNeeded = isUpdated;
+  std::vector<bool> isNeeded = isChanged;
   for (const fb::Step *planned : *plan->root().steps()) {
     for (const fb::Relation *relation : *planned->contract())
       isNeeded[relation->tensor()] = isNeeded[relation->of()] = true;
@@ -241,7 +241,7 @@ absl::Status Rank::wait(uint32_t tensor, bool checks) {
   auto data = session->address(
       TensorId(tensor),
       static_cast<size_t>(session->localBytes(TensorId(tensor))));
-  if (checks && data.ok() && isUpdated[tensor]) {
+  if (checks && data.ok() && isChanged[tensor]) {
     checker.checkState(tensor, session->step(), /*isInNext=*/true,
                        static_cast<std::byte *>(*data));
     return absl::OkStatus();
@@ -302,9 +302,9 @@ absl::Status Rank::runWithoutProgram(const fb::Step &planned, int64_t step,
     if (tensorAt(i).given_by_program())
       if (absl::Status status = wait(i, checks); !status.ok())
         return status;
-  // States are still being updated here; they are checked after the last step.
+  // States are still being changed here; they are checked after the last step.
   for (const fb::Relation *relation : *planned.contract())
-    if (relation->relation() != fb::RelationKind::Updated)
+    if (!isChanged[relation->tensor()])
       if (absl::Status status = wait(relation->tensor(), checks); !status.ok())
         return status;
   return absl::OkStatus();
@@ -440,7 +440,7 @@ absl::Status Rank::run(std::shared_ptr<runtime::World> world) {
     return status;
   std::vector<uint32_t> states;
   if (options.check)
-    states = checker.updatedStates();
+    states = checker.changedStates();
   for (uint32_t state : states)
     checker.fillState(state, dataOf(state));
   const int64_t checked = checkedSteps(*plan, options);

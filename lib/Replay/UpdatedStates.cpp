@@ -15,17 +15,48 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace bagua::replay {
 
 namespace fb = runtime::fb;
 using runtime::Plan;
 
-size_t placeAmong(const fb::Update &update, uint32_t tensor) {
-  return std::find(update.states()->begin(), update.states()->end(), tensor) -
-         update.states()->begin();
+namespace {
+
+/// Calls `visit` with the states of each update of the plan, the param first.
+template <typename Visit> void forEachUpdate(const Plan &plan, Visit visit) {
+  for (const fb::Step *step : *plan.root().steps())
+    for (const fb::Relation *relation : *step->contract())
+      if (relation->relation() == fb::RelationKind::Updated)
+        visit(*relation->update()->states());
+}
+
+} // namespace
+
+StateFamily::StateFamily(const Plan &plan, uint32_t state) : states({state}) {
+  auto isKnown = [&](uint32_t tensor) { return placeOf(tensor) < size(); };
+  for (size_t known = 0; known != size();) {
+    known = size();
+    forEachUpdate(plan, [&](const auto &updated) {
+      if (std::any_of(updated.begin(), updated.end(), isKnown))
+        std::copy_if(updated.begin(), updated.end(), std::back_inserter(states),
+                     [&](uint32_t tensor) { return !isKnown(tensor); });
+    });
+  }
+  positive.resize(size());
+  forEachUpdate(plan, [&](const auto &updated) {
+    for (uint32_t i = 2; i < updated.size(); ++i)
+      if (isKnown(updated.Get(i)))
+        positive[placeOf(updated.Get(i))] = true;
+  });
+}
+
+size_t StateFamily::placeOf(uint32_t tensor) const {
+  return std::find(states.begin(), states.end(), tensor) - states.begin();
 }
 
 namespace {
@@ -89,18 +120,18 @@ template <typename T> double normOf(const std::vector<T> &values) {
   return std::sqrt(sum);
 }
 
-/// Plays events on a range of the states of an update, in `T`.
+/// Plays events on a range of a family's states, in `T`.
 template <typename T> class StatePlayer {
 public:
-  StatePlayer(const Plan &loaded, const fb::Update &of,
-              const std::vector<int64_t> &ranks, int64_t first, int64_t length)
-      : plan(loaded), update(of), group(ranks), begin(first), count(length),
-        type(typeOf(plan, update.states()->Get(0))),
+  StatePlayer(const Plan &loaded, const StateFamily &of, int64_t ofRank,
+              int64_t first, int64_t length)
+      : plan(loaded), family(of), rank(ofRank), begin(first), count(length),
+        type(typeOf(plan, family.tensor(0))),
         // A gradient's elements may be wider.
         bytes(count * int64_t{sizeof(double)}), gradient(count),
-        states(update.states()->size(), gradient) {
+        states(family.size(), gradient) {
     for (size_t i = 0; i < states.size(); ++i) {
-      generateState(plan, update, i, begin, count, bytes.data());
+      generateState(plan, family, i, begin, count, bytes.data());
       readValues(type, bytes.data(), count, states[i].data());
     }
   }
@@ -125,9 +156,12 @@ public:
     if (!direct)
       return {};
     reduce(relation, event.iteration);
-    return {normOf(states[0]),
-            normOf(direct(numbersOf(plan, rule, event.iteration), gradient,
-                          states))};
+    std::vector<std::vector<T>> own = take(rule);
+    UpdateNorms norms = {
+        normOf(own[0]),
+        normOf(direct(numbersOf(plan, rule, event.iteration), gradient, own))};
+    giveBack(rule, std::move(own));
+    return norms;
   }
 
   void write(size_t state, std::byte *output) const {
@@ -140,8 +174,20 @@ private:
     readValues(type, bytes.data(), count, values.data());
   }
 
+  /// The states in the order of a rule, which has them until giveBack().
+  std::vector<std::vector<T>> take(const fb::Update &rule) {
+    std::vector<std::vector<T>> own;
+    for (uint32_t state : *rule.states())
+      own.push_back(std::move(states[family.placeOf(state)]));
+    return own;
+  }
+  void giveBack(const fb::Update &rule, std::vector<std::vector<T>> own) {
+    for (size_t i = 0; i < own.size(); ++i)
+      states[family.placeOf(rule.states()->Get(i))] = std::move(own[i]);
+  }
+
   void scale(const fb::Relation &relation) {
-    std::vector<T> &values = states[placeAmong(update, relation.tensor())];
+    std::vector<T> &values = states[family.placeOf(relation.tensor())];
     for (T &value : values)
       value = static_cast<T>(relation.coefficient()) * value;
     round(values);
@@ -149,6 +195,10 @@ private:
 
   void reduce(const fb::Relation &relation, int64_t iteration) {
     DataType given = typeOf(plan, relation.of());
+    std::vector<int64_t> axes;
+    if (relation.axes())
+      axes.assign(relation.axes()->begin(), relation.axes()->end());
+    const std::vector<int64_t> group = plan.topology().groupOf(rank, axes);
     std::vector<uint64_t> keys(group.size());
     std::transform(group.begin(), group.end(), keys.begin(), [&](int64_t rank) {
       return giftKey(plan, relation.of(), rank, iteration);
@@ -167,15 +217,17 @@ private:
     UpdateNumbers numbers = numbersOf(plan, rule, iteration);
     numbers.paramNorm = norms.param;
     numbers.directionNorm = norms.direction;
-    applyOf<T>(checkOf(rule))(numbers, gradient, states);
+    std::vector<std::vector<T>> own = take(rule);
+    applyOf<T>(checkOf(rule))(numbers, gradient, own);
     if (type == DataType::Float16 || type == DataType::BFloat16)
-      for (std::vector<T> &values : states)
+      for (std::vector<T> &values : own)
         round(values);
+    giveBack(rule, std::move(own));
   }
 
   const Plan &plan;
-  const fb::Update &update;
-  const std::vector<int64_t> &group;
+  const StateFamily &family;
+  const int64_t rank;
   const int64_t begin, count;
   const DataType type;
   std::vector<std::byte> bytes;
@@ -184,13 +236,12 @@ private:
 };
 
 template <typename T>
-std::vector<UpdateNorms> expectNormsIn(const Plan &plan,
-                                       const fb::Update &update,
-                                       const std::vector<StateEvent> &events,
-                                       const std::vector<int64_t> &group) {
-  StatePlayer<T> player(plan, update, group, 0,
-                        runtime::elementsOf(*plan.root().tensors()->Get(
-                            update.states()->Get(0))));
+std::vector<UpdateNorms>
+expectNormsIn(const Plan &plan, const StateFamily &family,
+              const std::vector<StateEvent> &events, int64_t rank) {
+  StatePlayer<T> player(
+      plan, family, rank, 0,
+      runtime::elementsOf(*plan.root().tensors()->Get(family.tensor(0))));
   std::vector<UpdateNorms> norms;
   for (const StateEvent &event : events) {
     norms.push_back(player.findNorms(event));
@@ -200,12 +251,11 @@ std::vector<UpdateNorms> expectNormsIn(const Plan &plan,
 }
 
 template <typename T>
-void expectIn(const Plan &plan, const fb::Update &update,
+void expectIn(const Plan &plan, const StateFamily &family,
               const std::vector<StateEvent> &events,
-              const std::vector<UpdateNorms> &norms,
-              const std::vector<int64_t> &group, size_t state, int64_t begin,
-              int64_t count, std::byte *output) {
-  StatePlayer<T> player(plan, update, group, begin, count);
+              const std::vector<UpdateNorms> &norms, int64_t rank, size_t state,
+              int64_t begin, int64_t count, std::byte *output) {
+  StatePlayer<T> player(plan, family, rank, begin, count);
   for (size_t i = 0; i < events.size(); ++i)
     player.play(events[i], norms.empty() ? UpdateNorms() : norms[i]);
   player.write(state, output);
@@ -218,13 +268,13 @@ bool needsNorms(const StateEvent &event) {
 
 } // namespace
 
-void generateState(const Plan &plan, const fb::Update &update, size_t state,
+void generateState(const Plan &plan, const StateFamily &family, size_t state,
                    int64_t begin, int64_t count, std::byte *output) {
-  uint32_t tensor = update.states()->Get(state);
+  uint32_t tensor = family.tensor(state);
   DataType type = typeOf(plan, tensor);
   generateValues(type, valueKey(nameOf(plan, tensor), 0, -1), begin, count,
                  output);
-  if (state < 2)
+  if (!family.isPositive(state))
     return;
   constexpr int64_t kBlock = 1024;
   double values[kBlock];
@@ -238,39 +288,94 @@ void generateState(const Plan &plan, const fb::Update &update, size_t state,
   }
 }
 
-std::vector<UpdateNorms> expectNorms(const Plan &plan, const fb::Update &update,
+std::vector<UpdateNorms> expectNorms(const Plan &plan,
+                                     const StateFamily &family,
                                      const std::vector<StateEvent> &events,
-                                     const std::vector<int64_t> &group) {
+                                     int64_t rank) {
   if (std::none_of(events.begin(), events.end(), needsNorms))
     return {};
-  return typeOf(plan, update.states()->Get(0)) == DataType::Float64
-             ? expectNormsIn<double>(plan, update, events, group)
-             : expectNormsIn<float>(plan, update, events, group);
+  return typeOf(plan, family.tensor(0)) == DataType::Float64
+             ? expectNormsIn<double>(plan, family, events, rank)
+             : expectNormsIn<float>(plan, family, events, rank);
 }
 
-void expectUpdated(const Plan &plan, const fb::Update &update,
+void expectUpdated(const Plan &plan, const StateFamily &family,
                    const std::vector<StateEvent> &events,
-                   const std::vector<UpdateNorms> &norms,
-                   const std::vector<int64_t> &group, size_t state,
-                   int64_t begin, int64_t count, std::byte *output) {
-  auto expect = typeOf(plan, update.states()->Get(0)) == DataType::Float64
+                   const std::vector<UpdateNorms> &norms, int64_t rank,
+                   size_t state, int64_t begin, int64_t count,
+                   std::byte *output) {
+  auto expect = typeOf(plan, family.tensor(0)) == DataType::Float64
                     ? expectIn<double>
                     : expectIn<float>;
-  expect(plan, update, events, norms, group, state, begin, count, output);
+  expect(plan, family, events, norms, rank, state, begin, count, output);
 }
 
-/// Bounds of a state that is multiplied.
-static void scaleBound(StateBounds &bounds, size_t state, double coefficient) {
-  ValueBound &bound = bounds.states[state];
-  const double factor = std::fabs(coefficient);
-  bound.largest *= factor;
-  bound.error = bound.error * factor + bounds.unit * bound.largest;
-  // The variance is the third state.
-  if (state == 2)
-    bounds.smallest *= factor;
-}
+namespace {
 
-double updatedTolerance(const Plan &plan, const fb::Update &update,
+/// The bounds of a family's states, of which each update has some.
+class FamilyBounds {
+public:
+  FamilyBounds(const Plan &plan, const StateFamily &of)
+      : family(of), values(of.size(), {kLargestValue, 0}),
+        smallest(of.size(), kSmallestValue),
+        unit(roundoffOf(typeOf(plan, of.tensor(0)))),
+        count(static_cast<double>(
+            runtime::elementsOf(*plan.root().tensors()->Get(of.tensor(0))))) {}
+
+  /// Squared norms are float32.
+  void addNorms() { unit = std::max(unit, roundoffOf(DataType::Float32)); }
+
+  void scale(uint32_t tensor, double coefficient) {
+    ValueBound &bound = values[family.placeOf(tensor)];
+    const double factor = std::fabs(coefficient);
+    bound.largest *= factor;
+    bound.error = bound.error * factor + unit * bound.largest;
+    smallest[family.placeOf(tensor)] *= factor;
+  }
+
+  void update(const fb::Update &rule, const UpdateNumbers &numbers,
+              const ValueBound &gradient) {
+    StateBounds bounds;
+    bounds.unit = unit;
+    bounds.count = count;
+    bounds.gradient = gradient;
+    std::vector<size_t> places;
+    for (uint32_t state : *rule.states()) {
+      places.push_back(family.placeOf(state));
+      bounds.states.push_back(values[places.back()]);
+    }
+    // The variance is the third state.
+    if (places.size() > 2)
+      bounds.smallest = smallest[places[2]];
+    ValueBound change = checkOf(rule).bound(numbers, bounds);
+    ValueBound &weight = bounds.states[0];
+    weight.largest += change.largest;
+    weight.error += change.error + 3 * unit * weight.largest;
+    for (size_t i = 0; i < places.size(); ++i)
+      values[places[i]] = bounds.states[i];
+    if (places.size() > 2)
+      smallest[places[2]] = bounds.smallest;
+  }
+
+  double tolerance(size_t state) const {
+    const ValueBound &bound = values[state];
+    return bound.error < bound.largest
+               ? bound.error
+               : std::numeric_limits<double>::infinity();
+  }
+
+private:
+  const StateFamily &family;
+  std::vector<ValueBound> values;
+  /// The least second moment, if the state is one.
+  std::vector<double> smallest;
+  double unit;
+  double count;
+};
+
+} // namespace
+
+double updatedTolerance(const Plan &plan, const StateFamily &family,
                         const std::vector<StateEvent> &events,
                         const std::vector<UpdateNorms> &norms, size_t state) {
   auto isExact = [](const StateEvent &event) {
@@ -278,37 +383,27 @@ double updatedTolerance(const Plan &plan, const fb::Update &update,
   };
   if (norms.empty() && std::all_of(events.begin(), events.end(), isExact))
     return 0;
-  StateBounds bounds;
-  bounds.unit = roundoffOf(typeOf(plan, update.states()->Get(0)));
-  bounds.states.assign(update.states()->size(), {kLargestValue, 0});
-  bounds.smallest = kSmallestValue;
-  bounds.count = static_cast<double>(runtime::elementsOf(
-      *plan.root().tensors()->Get(update.states()->Get(0))));
+  FamilyBounds bounds(plan, family);
+  if (!norms.empty())
+    bounds.addNorms();
   for (size_t i = 0; i < events.size(); ++i) {
     const auto &[relation, iteration, tolerance] = events[i];
     if (relation->relation() == fb::RelationKind::Scaled)
-      scaleBound(bounds, placeAmong(update, relation->tensor()),
-                 relation->coefficient());
+      bounds.scale(relation->tensor(), relation->coefficient());
     if (relation->relation() != fb::RelationKind::Updated)
       continue;
     bool isSum = static_cast<ReduceKind>(relation->reduce()) == ReduceKind::Sum;
     double ranks = isSum ? static_cast<double>(plan.topology().ranks()) : 1;
     const fb::Update &rule = *relation->update();
-    bounds.gradient = {kLargestValue * ranks, tolerance};
     UpdateNumbers numbers = numbersOf(plan, rule, iteration);
     numbers.learningRate = std::fabs(numbers.learningRate);
     if (!norms.empty()) {
       numbers.paramNorm = norms[i].param;
       numbers.directionNorm = norms[i].direction;
     }
-    ValueBound change = checkOf(rule).bound(numbers, bounds);
-    ValueBound &weight = bounds.states[0];
-    weight.largest += change.largest;
-    weight.error += change.error + 3 * bounds.unit * weight.largest;
+    bounds.update(rule, numbers, {kLargestValue * ranks, tolerance});
   }
-  const ValueBound &bound = bounds.states[state];
-  return bound.error < bound.largest ? bound.error
-                                     : std::numeric_limits<double>::infinity();
+  return bounds.tolerance(state);
 }
 
 } // namespace bagua::replay

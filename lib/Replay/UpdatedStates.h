@@ -18,8 +18,24 @@
 
 namespace bagua::replay {
 
-/// The number of a tensor among an update's states; their count if it is none.
-size_t placeAmong(const runtime::fb::Update &update, uint32_t tensor);
+/// States that updates compute from each other, in any step of the plan. They
+/// have one type and one number of elements.
+class StateFamily {
+public:
+  /// The family of a state.
+  StateFamily(const runtime::Plan &plan, uint32_t state);
+
+  size_t size() const { return states.size(); }
+  uint32_t tensor(size_t place) const { return states[place]; }
+  /// The place of a tensor in the family; size() if it is none of these.
+  size_t placeOf(uint32_t tensor) const;
+  /// Whether the values start positive: those of Adam's variance.
+  bool isPositive(size_t place) const { return positive[place]; }
+
+private:
+  std::vector<uint32_t> states;
+  std::vector<bool> positive;
+};
 
 /// One thing that becomes of an optimizer's states in a run.
 struct StateEvent {
@@ -31,9 +47,8 @@ struct StateEvent {
   double gradientTolerance;
 };
 
-/// The values of state number `state` of an update before the first step. They
-/// are equal on all ranks; those of Adam's variance are positive.
-void generateState(const runtime::Plan &plan, const runtime::fb::Update &update,
+/// The values of a state before the first step, which are equal on all ranks.
+void generateState(const runtime::Plan &plan, const StateFamily &family,
                    size_t state, int64_t begin, int64_t count,
                    std::byte *output);
 
@@ -43,28 +58,26 @@ struct UpdateNorms {
   double direction = 0;
 };
 
-/// By event: the norms by which it scales its direction, on a rank of the group
-/// `group`. None if no rule needs them.
+/// By event: the norms by which it scales its direction on a rank. None if no
+/// rule needs them.
 std::vector<UpdateNorms> expectNorms(const runtime::Plan &plan,
-                                     const runtime::fb::Update &update,
+                                     const StateFamily &family,
                                      const std::vector<StateEvent> &events,
-                                     const std::vector<int64_t> &group);
+                                     int64_t rank);
 
-/// The values after `events`, on a rank of the group `group`. All of them are
-/// of the states of `update`.
-void expectUpdated(const runtime::Plan &plan, const runtime::fb::Update &update,
+/// The values of a state after `events` of its family, on a rank.
+void expectUpdated(const runtime::Plan &plan, const StateFamily &family,
                    const std::vector<StateEvent> &events,
-                   const std::vector<UpdateNorms> &norms,
-                   const std::vector<int64_t> &group, size_t state,
-                   int64_t begin, int64_t count, std::byte *output);
+                   const std::vector<UpdateNorms> &norms, int64_t rank,
+                   size_t state, int64_t begin, int64_t count,
+                   std::byte *output);
 
 /// How far a state may be from expectUpdated if gradients may be off as
 /// `events` say: a first-order bound from the largest values that occur. Norms
-/// round even if gradients do not. Not
-/// finite if any value could be explained: when little is left of Adam's first
-/// variance (a small beta2), its step may have any size.
-double updatedTolerance(const runtime::Plan &plan,
-                        const runtime::fb::Update &update,
+/// round even if gradients do not. Not finite if any value could be explained:
+/// when little is left of Adam's first variance (a small beta2), its step may
+/// have any size.
+double updatedTolerance(const runtime::Plan &plan, const StateFamily &family,
                         const std::vector<StateEvent> &events,
                         const std::vector<UpdateNorms> &norms, size_t state);
 

@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace bagua;
 
@@ -233,10 +235,25 @@ std::string bagua::shortestFloat(float value) {
   llvm_unreachable("nine digits tell all float32 values apart");
 }
 
+ParseResult bagua::parseNumber(AsmParser &parser, double &number) {
+  SMLoc location = parser.getCurrentLocation();
+  const char *text = location.getPointer();
+  if (*text == '-')
+    ++text;
+  if (text[0] == '0' && text[1] == 'x')
+    return parser.emitError(location)
+           << "expected a decimal number, found a hexadecimal one";
+  return parser.parseFloat(number);
+}
+
 ParseResult bagua::parseF32(OpAsmParser &parser, FloatAttr &value) {
   double number;
-  if (parser.parseFloat(number))
+  SMLoc location = parser.getCurrentLocation();
+  if (parseNumber(parser, number))
     return failure();
-  value = parser.getBuilder().getF32FloatAttr(static_cast<float>(number));
+  const auto rounded = static_cast<float>(number);
+  if (!std::isfinite(rounded))
+    return parser.emitError(location) << "expected a number that float32 has";
+  value = parser.getBuilder().getF32FloatAttr(rounded);
   return success();
 }

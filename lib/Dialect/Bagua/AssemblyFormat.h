@@ -60,6 +60,10 @@ void printSchedule(mlir::OpAsmPrinter &printer, mlir::StringAttr stream,
 /// The shortest text that reads back as the same number: `0.9`.
 std::string shortestFloat(float value);
 
+/// A decimal number. MLIR would read a hexadecimal one as the bits of a
+/// float64.
+mlir::ParseResult parseNumber(mlir::AsmParser &parser, double &number);
+
 /// A float attribute without its type: `0.9`.
 mlir::ParseResult parseF32(mlir::OpAsmParser &parser, mlir::FloatAttr &value);
 

@@ -287,7 +287,7 @@ Attribute RelationAttr::parse(AsmParser &parser, Type) {
     return nullptr;
   if (relation == RelationKind::Scaled) {
     double value;
-    if (parser.parseKeyword("by") || parser.parseFloat(value))
+    if (parser.parseKeyword("by") || parseNumber(parser, value))
       return nullptr;
     coefficient = Builder(context).getF32FloatAttr(static_cast<float>(value));
   } else if (parser.parseKeyword("over") || parseAxes(parser, over)) {

@@ -4,6 +4,8 @@
 // Syntax and invariants of what follows the word of a row.
 //
 //===----------------------------------------------------------------------===//
+#include "AssemblyFormat.h"
+
 #include "bagua/Dialect/Bagua/Bagua.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -57,7 +59,7 @@ static ParseResult parseParameter(AsmParser &parser, const EncodingRow &row,
       encoding.parameters[index] = static_cast<double>(whole);
       return *integer;
     }
-    return parser.parseFloat(encoding.parameters[index]);
+    return parseNumber(parser, encoding.parameters[index]);
   }
   return parser.emitError(location)
          << "expected each parameter of " << StringRef(row.word)

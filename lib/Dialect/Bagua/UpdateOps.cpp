@@ -24,7 +24,7 @@ ParseResult LinearOp::parse(OpAsmParser &parser, OperationState &result) {
   Type type;
   auto parseOne = [&]() -> ParseResult {
     double value;
-    if (parser.parseFloat(value))
+    if (parseNumber(parser, value))
       return failure();
     coefficients.push_back(static_cast<float>(value));
     return success();

@@ -32,6 +32,26 @@ bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "
 
 // -----
 
+// A hexadecimal literal would be the bits of a float64, and nearly 0.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected a decimal number, found a hexadecimal one}}
+  %r = bagua.linear [-0x3DCCCCCD] (%x) : tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+// A rate is a number that float32 has.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected a number that float32 has}}
+  %r = bagua.sgd (%w) grad %x lr 1.0e39 : tensor<8xf32>
+  bagua.yield %r : tensor<8xf32>
+}
+
+// -----
+
 // Terms have the result's type.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @pod data [node, gpu] (batch %e "e" : tensor<4xf32>, param %w "w" : tensor<8xf32>) {
