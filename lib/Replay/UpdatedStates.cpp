@@ -17,6 +17,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -84,16 +85,20 @@ const UpdateCheck &checkOf(const fb::Update &update) {
   return updateCheckOf(runtime::updateOf(update)->rule);
 }
 
-/// The numbers of the update in a step, which counts from 0.
+/// How often each param has been updated.
+using UpdateTally = std::map<uint32_t, int64_t>;
+
+/// The numbers of an update in an iteration, after the tallied ones.
 UpdateNumbers numbersOf(const Plan &plan, const fb::Update &update,
-                        int64_t step) {
+                        int64_t iteration, const UpdateTally &tally) {
   UpdateNumbers numbers;
   if (update.constants())
     numbers.constants.assign(update.constants()->begin(),
                              update.constants()->end());
   numbers.correction = static_cast<BiasCorrection>(update.bias_correction());
-  numbers.learningRate = learningRate(plan, update, step);
-  numbers.number = step + 1;
+  numbers.learningRate = learningRate(plan, update, iteration);
+  auto before = tally.find(update.states()->Get(0));
+  numbers.number = before == tally.end() ? 1 : before->second + 1;
   return numbers;
 }
 
@@ -159,7 +164,7 @@ public:
     std::vector<std::vector<T>> own = take(rule);
     UpdateNorms norms = {
         normOf(own[0]),
-        normOf(direct(numbersOf(plan, rule, event.iteration), gradient, own))};
+        normOf(direct(numbersOf(plan, rule, event.iteration, tally), gradient, own))};
     giveBack(rule, std::move(own));
     return norms;
   }
@@ -214,7 +219,8 @@ private:
              const UpdateNorms &norms) {
     reduce(relation, iteration);
     const fb::Update &rule = *relation.update();
-    UpdateNumbers numbers = numbersOf(plan, rule, iteration);
+    UpdateNumbers numbers = numbersOf(plan, rule, iteration, tally);
+    ++tally[rule.states()->Get(0)];
     numbers.paramNorm = norms.param;
     numbers.directionNorm = norms.direction;
     std::vector<std::vector<T>> own = take(rule);
@@ -233,6 +239,7 @@ private:
   std::vector<std::byte> bytes;
   std::vector<T> gradient;
   std::vector<std::vector<T>> states;
+  UpdateTally tally;
 };
 
 template <typename T>
@@ -386,6 +393,7 @@ double updatedTolerance(const Plan &plan, const StateFamily &family,
   FamilyBounds bounds(plan, family);
   if (!norms.empty())
     bounds.addNorms();
+  UpdateTally tally;
   for (size_t i = 0; i < events.size(); ++i) {
     const auto &[relation, iteration, tolerance] = events[i];
     if (relation->relation() == fb::RelationKind::Scaled)
@@ -395,7 +403,8 @@ double updatedTolerance(const Plan &plan, const StateFamily &family,
     bool isSum = static_cast<ReduceKind>(relation->reduce()) == ReduceKind::Sum;
     double ranks = isSum ? static_cast<double>(plan.topology().ranks()) : 1;
     const fb::Update &rule = *relation->update();
-    UpdateNumbers numbers = numbersOf(plan, rule, iteration);
+    UpdateNumbers numbers = numbersOf(plan, rule, iteration, tally);
+    ++tally[rule.states()->Get(0)];
     numbers.learningRate = std::fabs(numbers.learningRate);
     if (!norms.empty()) {
       numbers.paramNorm = norms[i].param;

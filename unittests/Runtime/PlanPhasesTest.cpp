@@ -183,6 +183,17 @@ TEST(PlanPhasesTest, RefusesTablesThatNobodyMeans) {
          std::swap(p.plan.steps[0]->uses[0], p.plan.steps[0]->uses[1]);
        },
        "expected uses of ascending tensors below 3, found 0 behind 1"},
+      {[](PlanBuilder &p) {
+         // The program may have 'other' while 'halve' runs.
+         uint32_t arena = p.addArena("a", 1024);
+         p.addTensor("other", {4}, fb::Role::Gradient, fb::DataType::Float32,
+                     static_cast<int32_t>(arena), 128);
+         uint32_t m = p.whole(2), copy = p.inArena(arena, 64, kCount);
+         p.plan.values[copy]->offset = 140 - 4 * kCount;
+         p.op(p.addOp(Opcode::Linear, {m}, {copy})).constants = {0.5f};
+       },
+       "tensor 'other': expected no instruction to touch its bytes, since the "
+       "step does not use it, found one"},
   };
   EXPECT_NE(makePhases().load(), nullptr);
   for (const auto &wrong : kCases) {

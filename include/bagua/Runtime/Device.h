@@ -40,8 +40,9 @@ enum class Opcode : uint8_t;
 class Kernel {
 public:
   virtual ~Kernel() = default;
-  /// Enqueues the kernel on a queue of the device; `step` is the session's.
-  /// Allocates nothing.
+  /// Enqueues the kernel on a queue of the device. `step` is the number of
+  /// updates that a state has had before, if the instruction updates it or
+  /// makes its direction; else the number of the iteration. Allocates nothing.
   virtual absl::Status launch(Queue &queue, int64_t step) = 0;
 };
 

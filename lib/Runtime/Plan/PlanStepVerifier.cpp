@@ -11,6 +11,9 @@
 #include "Roles.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
 
 namespace bagua::runtime {
 namespace {
@@ -32,6 +35,7 @@ private:
   absl::Status verifyOrder(const fb::Instruction &instruction, uint32_t number);
   absl::Status verifyUses();
   absl::Status verifyTouched();
+  absl::Status verifyApart();
   absl::Status verifyProgram();
   absl::Status verifyProgramOp(const fb::ProgramOp &op);
   /// Of one instruction or program op, beside `spent`, which it adds to.
@@ -130,7 +134,47 @@ absl::Status StepVerifier::verifyUses() {
           StrCat("tensor '", nameOf(plan.tensors()->Get(last)->name()), "'"),
           status);
   }
-  return verifyTouched();
+  if (absl::Status status = verifyTouched(); !status.ok())
+    return status;
+  return plan.steps()->size() > 1 ? verifyApart() : absl::OkStatus();
+}
+
+/// The program may use a tensor at any time while a step runs that does not use
+/// the tensor. So no instruction of the step touches the tensor's bytes.
+absl::Status StepVerifier::verifyApart() {
+  std::vector<bool> isUsed(plan.tensors()->size());
+  for (const fb::TensorUse *use : *step.uses())
+    isUsed[use->tensor()] = lengthOf(use->instructions()) > 0;
+  // The bytes of arenas that instructions touch: ends by beginning, each the
+  // last one up to there.
+  std::map<std::pair<int64_t, int64_t>, int64_t> touched;
+  for (const fb::Instruction *op : *step.instructions())
+    for (auto *list : {op->inputs(), op->outputs()})
+      for (size_t i = 0; i < lengthOf(list); ++i)
+        if (const VerifiedValue &value = common.values()[list->Get(i)];
+            value.space < 0) {
+          int64_t &end = touched[{value.space, value.offset}];
+          end = std::max(end, value.end());
+        }
+  int64_t space = 0, last = 0;
+  for (auto &[begin, end] : touched) {
+    last = begin.first == space ? std::max(last, end) : end;
+    space = begin.first;
+    end = last;
+  }
+  for (uint32_t i = 0; i < isUsed.size(); ++i) {
+    const VerifiedValue &tensor = common.tensors()[i];
+    if (isUsed[i] || tensor.space >= 0 || tensor.maxBytes == 0)
+      continue;
+    auto behind = touched.lower_bound({tensor.space, tensor.end()});
+    if (behind != touched.begin() &&
+        std::prev(behind)->first.first == tensor.space &&
+        std::prev(behind)->second > tensor.offset)
+      return invalid(StrCat("tensor '", nameOf(plan.tensors()->Get(i)->name()),
+                            "': expected no instruction to touch its bytes, "
+                            "since the step does not use it, found one"));
+  }
+  return absl::OkStatus();
 }
 
 /// All instructions that name a tensor are among its users.

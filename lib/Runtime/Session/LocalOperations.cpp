@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Plan/Opcodes.h"
 #include "Session/Operation.h"
+#include "Session/UpdateCounts.h"
 #include "bagua/Runtime/Device.h"
 
 #include "absl/strings/str_cat.h"
@@ -49,6 +50,23 @@ public:
 
 private:
   std::unique_ptr<Kernel> kernel;
+};
+
+/// An update, or a direction, of a plan of several steps.
+class UpdateOperation final : public Operation {
+public:
+  UpdateOperation(std::unique_ptr<Kernel> bound, const UpdateCounts &of,
+                  std::vector<uint32_t> updating)
+      : kernel(std::move(bound)), counts(of), steps(std::move(updating)) {}
+
+  absl::Status enqueue(Queue &queue, int64_t step) override {
+    return kernel->launch(queue, counts.before(step, steps));
+  }
+
+private:
+  std::unique_ptr<Kernel> kernel;
+  const UpdateCounts &counts;
+  const std::vector<uint32_t> steps;
 };
 
 class LocalBuilder {
@@ -172,7 +190,13 @@ absl::StatusOr<std::unique_ptr<Operation>> LocalBuilder::kernel() {
         "rank ", source.rank, ": the device of backend '",
         source.backend.name(), "' has no kernel for '", op.name()->str(), "' (",
         fb::EnumNameOpcode(op.opcode()), ")"));
-  return std::make_unique<KernelOperation>((*bind)(op, inputs, outputs));
+  auto kernel = (*bind)(op, inputs, outputs);
+  const InstructionKind kind = kindOf(op.opcode());
+  if (source.plan.root().steps()->size() > 1 &&
+      (kind == InstructionKind::Update || kind == InstructionKind::Direction))
+    return std::make_unique<UpdateOperation>(
+        std::move(kernel), source.updates, source.updates.stepsThatUpdate(op));
+  return std::make_unique<KernelOperation>(std::move(kernel));
 }
 
 absl::StatusOr<std::unique_ptr<Operation>> LocalBuilder::build() {

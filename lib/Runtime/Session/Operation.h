@@ -23,6 +23,8 @@
 
 namespace bagua::runtime {
 
+class UpdateCounts;
+
 class Operation {
 public:
   virtual ~Operation() = default;
@@ -49,6 +51,8 @@ struct OperationSource {
   const SessionMemory &memory;
   PlanCommunicators &communicators;
   Backend &backend;
+  /// Outlives the operations.
+  const UpdateCounts &updates;
 };
 
 /// The operation of an instruction. Null if this rank has nothing to do: it

@@ -15,6 +15,7 @@
 #include "Session/SessionMemory.h"
 #include "Session/SessionState.h"
 #include "Session/StepLog.h"
+#include "Session/UpdateCounts.h"
 
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Runtime/Session.h"
@@ -37,7 +38,7 @@ public:
               Backend &by, SessionOptions sessionOptions)
       : plan(std::move(loaded)), world(std::move(ranks)), backend(by),
         options(std::move(sessionOptions)), memory(*plan, world->rank()),
-        executor(*plan, *world, backend, options),
+        updates(*plan), executor(*plan, *world, backend, options),
         tensors(plan->root().tensors()->size()) {}
   ~PlanSession() override;
 
@@ -214,6 +215,8 @@ private:
   /// The trace's number of the open step.
   uint64_t stepRecord = 0;
   StepLog log;
+  /// Operations use it.
+  UpdateCounts updates;
   Executor executor;
 
   Phase phase = Phase::Binding;

@@ -490,7 +490,9 @@ absl::Status PlanSession::start() {
     return status;
   if (absl::Status status = checkBindings(); !status.ok())
     return status;
-  OperationSource source = {*plan, rank(), memory, communicators, backend};
+  OperationSource source = {*plan,         rank(),  memory,
+                            communicators, backend, updates};
+  updates.start(firstStep);
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<bool> hasWork;
   int64_t scratch = 0;

@@ -96,6 +96,7 @@ absl::Status PlanSession::beginStep() {
   phase = Phase::InStep;
   isFinished = false;
   isRunning = true;
+  updates.open(step());
   executor.openStep(now, program);
   if (trace)
     trace->recorder().end(call);

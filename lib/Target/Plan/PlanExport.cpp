@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Target/PlanExport.h"
 
+#include "ArenaJoin.h"
 #include "InstructionWriter.h"
 #include "PlanModel.h"
 
@@ -125,8 +126,12 @@ llvm::LogicalResult PlanWriter::joinTensor(const TensorModel &tensor,
     InFlightDiagnostic diagnostic =
         model->step.emitError()
         << "expected tensor '" << tensor.name
-        << "' in the role, form and place that it has in step '"
-        << other->step.getSymName() << "', found another";
+        << "' in the role, type and place that it has in step '"
+        << other->step.getSymName() << "', found another "
+        << (roleOf(tensor) != joined.role ? "role"
+            : tensor.type != first->type  ? "type"
+            : place.arena != joined.arena ? "memory"
+                                          : "bucket");
     diagnostic.attachNote(other->step.getLoc()) << "the other step is here";
     return diagnostic;
   }
@@ -461,9 +466,13 @@ llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
   std::vector<std::unique_ptr<PlanModel>> models;
   for (StepOp step : *steps) {
     models.push_back(std::make_unique<PlanModel>(step));
-    if (failed(models.back()->read()) || failed(writer.addStep(*models.back())))
+    if (failed(models.back()->read()))
       return failure();
   }
+  joinArenas(models);
+  for (std::unique_ptr<PlanModel> &model : models)
+    if (failed(writer.addStep(*model)))
+      return failure();
   writer.addPhases(*training);
   std::string bytes = writer.write(*training ? training->getSymName()
                                              : steps->front().getSymName());
