@@ -43,8 +43,8 @@ static absl::Status requireListed(const std::set<std::string> &listed,
                      " is unknown, and its features don't name it"));
   if (listed.count(featureOf(opcode)) == 0)
     return absl::InvalidArgumentError(
-        absl::StrCat("invalid plan: expected '", featureOf(opcode),
-                     "' among its features, for it has one"));
+        absl::StrCat("invalid plan: it uses '", featureOf(opcode),
+                     "', which is not among its features"));
   return absl::OkStatus();
 }
 
@@ -62,8 +62,8 @@ static absl::Status requireListed(const std::set<std::string> &listed,
   const UpdateRow *row = status.ok() ? updateOf(op) : nullptr;
   if (row && !row->hasOwnOp() && listed.count(featureOf(*row)) == 0)
     return absl::InvalidArgumentError(
-        absl::StrCat("invalid plan: expected '", featureOf(*row),
-                     "' among its features, for it has one"));
+        absl::StrCat("invalid plan: it uses '", featureOf(*row),
+                     "', which is not among its features"));
   return status;
 }
 
@@ -95,8 +95,8 @@ static absl::Status requireListed(const std::set<std::string> &listed,
                      " is unknown, and its features don't name it"));
   if (listed.count(featureOf(*row)) == 0)
     return absl::InvalidArgumentError(
-        absl::StrCat("invalid plan: expected '", featureOf(*row),
-                     "' among its features, for it has one"));
+        absl::StrCat("invalid plan: it uses '", featureOf(*row),
+                     "', which is not among its features"));
   return absl::OkStatus();
 }
 

@@ -108,7 +108,7 @@ absl::Status PlanSession::checkGift(TensorId tensor, const char *call) const {
   if (phase != Phase::InStep)
     why = " outside of a step";
   else if (!state.isGivenByProgram)
-    why = ", which the plan doesn't have the program give";
+    why = ", which the program does not give in this plan";
   else if (state.givenStep == now)
     why = " for the second time in this step";
   else if (state.isOwnedByRuntime)
@@ -186,9 +186,10 @@ absl::Status PlanSession::giveAt(TensorId tensor, const char *call, void *data,
   if (!state.isMovable)
     return refuseGift(
         absl::StatusCode::kFailedPrecondition,
-        state.isState ? "it is state: expected it to be bound, once"
-                      : "instructions touch it before it is given: expected "
-                        "it to be bound, once");
+        state.isState ? "a state can't be given with an address: expected it "
+                        "to be bound once, before start"
+                      : "instructions use it before it is given: expected it "
+                        "to be bound once, before start");
   if (isAbsent && bytes > 0)
     if (absl::Status status = deviceQueue(after).zero(data, bytes);
         !status.ok())

@@ -293,8 +293,8 @@ llvm::LogicalResult PlanWriter::writeRelation(RelationAttr relation) {
 llvm::LogicalResult PlanWriter::writeContract() {
   auto contract = model->step->getAttrOfType<ArrayAttr>(kContractAttr);
   if (!contract)
-    return model->step.emitError("has no contract: expected a step that "
-                                 "bagua-relax has seen");
+    return model->step.emitError("expected a step with a contract, as "
+                                 "bagua-relax writes it, found none");
   for (Attribute entry : contract) {
     auto update = dyn_cast<UpdateAttr>(entry);
     if (update && !model->isExpected(update))

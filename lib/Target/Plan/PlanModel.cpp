@@ -376,17 +376,17 @@ LogicalResult PlanModel::readProgram() {
       std::optional<uint32_t> tensor = tensorOf(operand);
       if (!tensor)
         return compute.emitOpError(
-            "uses a value of the runtime's that has no name");
+            "uses a value that the runtime computes, but that has no name");
       if (ArgumentAttr state = tensors[*tensor].argument)
         return compute.emitOpError()
-               << "uses what becomes state '" << state.getName().getValue()
-               << "' in the step that makes it, but by that name the program "
-                  "takes what the step found";
+               << "uses the next value of state '" << state.getName().getValue()
+               << "' in the step that computes it, but under that name the "
+                  "program gets the value from before the step";
       // Of others it would get what the next step makes.
       if (entry.late && !tensors[*tensor].givenByProgram)
         return compute.emitOpError()
-               << "is late, so it can only take back what the program gives, "
-                  "found tensor '"
+               << "is late: expected it to take back only tensors that the "
+                  "program gives, found tensor '"
                << tensors[*tensor].name << "'";
       entry.waits.push_back(*tensor);
     }

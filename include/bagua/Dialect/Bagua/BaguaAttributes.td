@@ -81,7 +81,7 @@ def Bagua_BiasCorrectionAttr : Bagua_Attr<"BiasCorrection", "bias_correction"> {
 }
 
 def Bagua_UpdateRuleAttr : Bagua_Attr<"UpdateRule", "update_rule"> {
-  let summary = "by what arithmetic an optimizer makes new states";
+  let summary = "rule by which an optimizer computes new states";
   let description = [{
     The words are those of the rows in Support (UpdateRules.h).
 

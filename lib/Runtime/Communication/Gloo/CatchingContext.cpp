@@ -68,7 +68,7 @@ std::exception_ptr closedBy(const char *why) {
       gloo::IoException(absl::StrCat("Connection closed: ", why)));
 }
 
-std::exception_ptr noMessage(const std::string &found = "what is no message") {
+std::exception_ptr noMessage(const std::string &found = "a malformed message") {
   return std::make_exception_ptr(NoMessage(absl::StrCat("it sent ", found)));
 }
 

@@ -101,7 +101,7 @@ absl::Status CallExchange::take(PeerWaits &waits, int peer,
   if (header->isGoodbye)
     return waits.miss(peer);
   if (!call->isPossible(size))
-    return waits.refuse(peer, "a message that is none");
+    return waits.refuse(peer, "a malformed message");
   std::memcpy(static_cast<void *>(&table[peer]), call, callBytes);
   return absl::OkStatus();
 }
