@@ -48,7 +48,7 @@ static absl::Status requireListed(const std::set<std::string> &listed,
   return absl::OkStatus();
 }
 
-/// Of updates without an opcode of their own.
+/// The feature of updates without an opcode of their own.
 static std::string featureOf(const UpdateRow &row) {
   return absl::StrCat("update.",
                       absl::string_view(row.word.data(), row.word.size()));
@@ -80,7 +80,7 @@ static absl::Status requireOpcodes(const std::set<std::string> &listed,
   return absl::OkStatus();
 }
 
-/// Of values in the form of an encoding that is no cast.
+/// The feature of values in the form of an encoding that is no cast.
 static std::string featureOf(const EncodingRow &row) {
   return absl::StrCat("encoding.",
                       absl::string_view(row.word.data(), row.word.size()));
@@ -100,7 +100,8 @@ static absl::Status requireListed(const std::set<std::string> &listed,
   return absl::OkStatus();
 }
 
-/// What this runtime can run: an encoding that it doesn't offer is unknown.
+/// The features that this runtime can run: an encoding that it doesn't offer is
+/// unknown.
 static std::set<std::string> knownFeatures() {
   std::set<std::string> known;
   for (fb::Opcode opcode : fb::EnumValuesOpcode())

@@ -194,7 +194,7 @@ absl::Status InstructionVerifier::verifyShape(const VerifiedValue &whole,
   return absl::OkStatus();
 }
 
-/// Of what no other op than a few works on: no value is encoded.
+/// Checks that no value is encoded. Only a few ops work on encoded values.
 absl::Status InstructionVerifier::expectPlain() {
   for (auto *list : {&inputs, &outputs})
     for (const VerifiedValue &value : *list)
@@ -657,7 +657,8 @@ absl::Status InstructionVerifier::verifyOverlaps() {
   bool isConcat = kind() == InstructionKind::Concat;
   if (isConcat || kind() == InstructionKind::Split) {
     const VerifiedValue &bucket = isConcat ? outputs[0] : inputs[0];
-    // Of a striped bucket that is whole, a tensor's elements are not together.
+    // In a striped bucket that is whole, a tensor's elements are not
+    // contiguous.
     bool isScattered =
         striped != 0 && bucket.layout == 0 &&
         partCount(plan.layoutOf({bucket.type, 0, striped}), cluster) > 1;

@@ -1,7 +1,8 @@
 //===- SessionSteps.cpp - What a program does in its steps ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Who owns which tensor when, and what a step must not leave out.
+// The owner of each tensor at each time, and the gifts that a step must not
+// leave out.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/PlanSession.h"
@@ -263,9 +264,10 @@ absl::Status PlanSession::takeBack(uint32_t tensor, Queue &before) {
   return status;
 }
 
-/// What wait() waits for. The step of the tensor's last gift, or the one that
-/// makes it; -1 if there is nothing to wait for. A step that runs before the
-/// current one begins when the step before has ended.
+/// The instructions that wait() waits for, and their step: the step of the
+/// tensor's last gift, or the step that makes the tensor; -1 if there is
+/// nothing to wait for. A step that runs before the current one begins when the
+/// step before has ended.
 PlanSession::Awaited PlanSession::awaitedOf(TensorId tensor) const {
   const TensorState &state = tensors[indexOf(tensor)];
   int64_t step = now;

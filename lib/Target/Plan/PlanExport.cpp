@@ -61,7 +61,7 @@ private:
   std::vector<std::pair<PlanModel *, const TensorModel *>> firsts;
   llvm::SmallVector<PlanModel *> models;
 
-  // Of the step that is being written: the plan's numbers by its own.
+  // The step that is being written, and the plan's numbers by the step's own.
   PlanModel *model = nullptr;
   std::vector<uint32_t> streams, arenas, tensors;
   uint32_t firstValue = 0;
@@ -467,7 +467,7 @@ llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
   writer.addPhases(*training);
   std::string bytes = writer.write(*training ? training->getSymName()
                                              : steps->front().getSymName());
-  // What export accepts, the loader accepts.
+  // The loader must accept all that export accepts.
   if (auto loaded = runtime::Plan::fromBytes(bytes); !loaded.ok())
     return steps->front().emitError()
            << "makes a plan that the runtime would refuse: "

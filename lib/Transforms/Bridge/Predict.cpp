@@ -42,7 +42,7 @@ static void findBinding(Prediction &prediction) {
       simulation.stepNs > 0 ? busiest / simulation.stepNs : 0;
 }
 
-/// Who runs an update; nothing for other ops.
+/// The side that runs an update; nothing for other ops.
 static std::optional<UpdatesBy> updaterOf(Operation *op) {
   if (cast<StepOpInterface>(op).isUpdate())
     return UpdatesBy::Runtime;

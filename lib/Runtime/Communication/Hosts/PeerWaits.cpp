@@ -180,7 +180,7 @@ absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
   const int rank = peer < 0 ? -1 : group.members[peer];
   std::string why = absl::StrCat(": ", failure.message());
   if (absl::IsDataLoss(failure)) {
-    // Of which no other news tells.
+    // No other news tells of this loss.
     why = absl::StrCat(": rank ", rank, " is lost: ", failure.message());
   } else if (absl::IsDeadlineExceeded(failure) && peer >= 0) {
     // Had a host been lost, that would be known by now.
