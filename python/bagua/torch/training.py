@@ -182,7 +182,7 @@ class Training:
             if self._model.has_changed():
                 for name, param in self._module.named_parameters():
                     if param.requires_grad and param not in self._known:
-                        self.gradients.fail(f"{name_in_plan(name)} is to be trained now, but was frozen when DataParallel was made: wrap the model "
+                        self.gradients.fail(f"{name_in_plan(name)} is to be trained now, and was not when DataParallel was made: wrap the model "
                                             "again, with a plan that has the gradient of this param")
                 self._agreement.on_model()
                 self.order.meet(is_among_buffers=sent_buffers and self.order.owes_buffers)

@@ -130,8 +130,8 @@ LogicalResult Agreement::fold(Graph &writable) {
     if (op.kind == OpKind::ReduceScatter)
       return emitError(op.loc)
              << "expected 'stablehlo.reduce_scatter' of a value that differs "
-                "over its group, found a value that is the same on all of its "
-                "ranks";
+                "over its whole group, found a value that is the same on some "
+                "or all of its ranks";
     if (failed(foldSame(op, differing)))
       return failure();
   }
