@@ -52,7 +52,7 @@ is refused, and `bagua-sim --compare` prints `refused` in its row. With `servers
 | `update` | on what a rank runs an update: `whole` (on the whole param, after the all_reduce) or `shard` (on its part, between the reduce_scatter and the all_gather into which the all_reduce is split). `shard` is refused unless `updates=runtime` |
 | `memory` | limit in bytes of the runtime's own memory on a rank (its arenas), in which tensors that share a message lie; memory that the program binds does not count. 0 is no limit. A plan that needs more is refused; `auto` keeps the fastest plan that fits |
 | `form` | form of an all_reduce ([Semantics.md](Semantics.md#hierarchies)): `flat`, `leader`, `rail`, `multilevel` or `cheapest` (the one with the least predicted time); for `dear`, of its two halves: `flat`, `multilevel` or `cheapest` |
-| `servers` | what servers sum: `none`, `spread` (each server a part of every gradient), `balanced` (each server whole gradients) |
+| `servers` | the sums that servers compute: `none`, `spread` (each server a part of every gradient), `balanced` (each server whole gradients) |
 | `fusion` | which gradients share a bucket: `none`, `size`, `ddp`, `cycle`, `mg-wfbp` or `optimal` ([bagua-bucketize](Passes.md#-bagua-bucketize)) |
 | `cap-bytes` | a bucket is closed once it has reached so many bytes, so its last gradient may take it beyond |
 | `first-bytes` | the same for the first bucket; 0 sends the first gradient by itself |

@@ -63,7 +63,7 @@ struct CalibrationPlace {
 /// their way.
 bool getsResult(size_t kind, const CalibrationPlace &place, int64_t rank);
 
-/// What runs beside a message.
+/// The work that runs beside a message.
 struct Surroundings {
   /// Compute after a message was given, by the message's size, in ops of at
   /// most opNs. Empty: no compute.

@@ -81,7 +81,7 @@ private:
                                  const std::vector<RankFindings> &ranks,
                                  int64_t steps);
 
-  /// What one of the plan's steps promises.
+  /// The promises of one of the plan's steps.
   struct StepContract {
     StepContract(const Plan &plan, const runtime::fb::Step &promised);
 

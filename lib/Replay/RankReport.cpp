@@ -122,7 +122,7 @@ absl::StatusOr<std::vector<RankReport>> gatherReports(runtime::World &world,
           fromJson(json::from_cbor(begin, begin + lengths[rank])));
     } catch (const json::exception &error) {
       status = absl::InternalError(absl::StrCat(
-          "rank ", rank, " hands in what is no report: ", error.what()));
+          "rank ", rank, " sent a malformed report: ", error.what()));
     }
   if (!status.ok())
     return status;

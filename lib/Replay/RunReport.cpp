@@ -66,7 +66,7 @@ Totals totalsOf(const Plan &plan, const ReplayOptions &options) {
     totals.tensorBytes += localElements(plan, i, 0) *
                           dataTypeBytes(static_cast<DataType>(tensor.type()));
   }
-  // Of the step that runs in the end.
+  // The figures below are those of the step that runs in the end.
   const auto &phases = *plan.root().phases();
   const fb::Step &step =
       *plan.root().steps()->Get(phases.Get(phases.size() - 1)->step());
@@ -109,7 +109,8 @@ std::string timeToString(int64_t ns) {
   return absl::StrFormat("%.2f ms", ns * 1e-6);
 }
 
-/// Who runs updates, and whether a replay runs them or sleeps instead.
+/// A text that says whether the runtime or the program runs updates, and
+/// whether a replay runs them or sleeps instead.
 std::string updatesOf(const Totals &totals) {
   std::vector<std::string> parts;
   if (totals.runtimeUpdates > 0)

@@ -94,7 +94,7 @@ std::vector<double> Tolerances::findLosses() const {
       double own =
           isNew ? rowOf(runtime::readEncoding(value).encoding).relativeError
                 : 0;
-      // What comes decoded is larger than what was given by what it lost.
+      // Earlier losses may have enlarged the value that is encoded here.
       losses[output] = before + own * (1 + before);
     }
   }

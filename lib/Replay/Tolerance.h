@@ -47,8 +47,8 @@ private:
     bool isReassociated = false;
   };
 
-  /// What is lost of each value on its way: of an encoded one by all
-  /// encodings before and by its own.
+  /// The loss of each value on its way. An encoded value has the losses of all
+  /// encodings before it, and of its own.
   std::vector<double> findLosses() const;
   const Roundings &over(const std::vector<int64_t> &axes);
   Roundings find(const std::vector<int64_t> &axes) const;

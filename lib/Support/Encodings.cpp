@@ -115,7 +115,7 @@ std::vector<EncodingRow> quantizers() {
        .word = "minmax_uint8",
        .summary = "8 bits an element between a part's minimum and maximum "
                   "(BAGUA ByteGrad); `eps` is added to their difference",
-       // Of more, codes of common gradients would be too coarse.
+       // With a larger eps, codes of common gradients would be too coarse.
        .parameters = {{"eps", /*isWhole=*/false, 0, 1e-3, 0}},
        .bytes = byteBytes,
        // Half of a 255th of at most twice that magnitude, and rounding.

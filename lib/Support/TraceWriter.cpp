@@ -99,7 +99,7 @@ std::vector<TraceWriter::Event> TraceWriter::sortedEvents() const {
   std::vector<Event> sorted = events;
   lock.unlock();
   auto key = [](const Event &event) {
-    // Of two that start together the longer one contains the other.
+    // Of two events that start together, the longer one contains the other.
     return std::make_tuple(event.process, event.thread, event.startNs,
                            -event.durationNs, std::cref(event.name));
   };

@@ -20,8 +20,9 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-/// What is no cast is asked for, and written by bagua-lower-hierarchy or
-/// bagua-lower-compression.
+/// Sends the operand of `reduce` as `wire`. For an encoding that is no cast,
+/// this only sets a request, which bagua-lower-hierarchy or
+/// bagua-lower-compression carries out.
 static void sendAs(AllReduceOp reduce, const ClusterModel &cluster,
                    const Encoding &wire) {
   if (!isReducible(wire))
@@ -71,7 +72,7 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
                         << left;
     if (!isChanged)
       markAllAnalysesPreserved();
-    // What the step computes has changed on purpose.
+    // The casts have changed the step's meaning on purpose.
     if (casts > 0 && step->hasAttr(kMeaningAttr) && failed(recordMeaning(step)))
       return signalPassFailure();
     if (Report *report = getReport(&getContext()))

@@ -24,7 +24,7 @@ using namespace mlir;
 using namespace bagua;
 
 //===----------------------------------------------------------------------===//
-// What was decided
+// Writing the schedule
 //===----------------------------------------------------------------------===//
 
 /// The value that shows that an op has run: a gradient that it makes, else its

@@ -148,19 +148,20 @@ LogicalResult ScheduleVerifier::readLate() {
   int32_t lastBefore = -1;
   for (auto [index, op] : llvm::enumerate(block)) {
     if (lastBefore >= 0 && !isLate(op))
-      return op->emitOpError("expected before all late ops, found it behind");
+      return op->emitOpError("expected this op before all late ops, found it "
+                             "behind a late op");
     if (!isLate(op))
       continue;
     if (lateBefore[index] < 0)
       return op->emitOpError(
-          "can't run late: expected it to wait for communication, and to make "
-          "only states that the next step's compute reads, or what late ops "
-          "use");
+          "can't run late: expected an op that waits for communication, and "
+          "whose results are only states that the next step's compute reads, "
+          "or operands of late ops");
     if (streamsInTime.contains(streamOf(op)))
       return op->emitOpError()
-             << "is late, on stream '"
+             << "is late, but on stream '"
              << cast<StepOpInterface>(op).getStreamAttr().getValue()
-             << "' of compute that isn't";
+             << "', which has an op that is not late";
     if (lateBefore[index] < lastBefore)
       return op->emitOpError("expected late ops in the order in which the next "
                              "step runs them, found one behind another that "
@@ -409,8 +410,8 @@ LogicalResult ScheduleVerifier::verifyWaits() {
       continue;
     InFlightDiagnostic diagnostic =
         block[task]->emitOpError()
-        << "takes back what an op behind it still uses, which waits for the "
-           "program in turn";
+        << "takes back a value that a later op still uses, and that op waits "
+           "for the program: a deadlock";
     diagnostic.attachNote(block[awaited]->getLoc()) << "this op uses its bytes";
     return diagnostic;
   }

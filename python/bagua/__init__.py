@@ -17,8 +17,8 @@ def _refuse_another() -> None:
     except importlib.metadata.PackageNotFoundError:
         return
     if os.path.realpath(str(place)) == os.path.dirname(os.path.realpath(__file__)):
-        raise ImportError("expected Bagua's own package, found it mixed with another project's of the same name: "
-                          "pip uninstall bagua bagua-compiler, and install bagua-compiler again")
+        raise ImportError("expected the package bagua-compiler alone, found it mixed with another project's package 'bagua': "
+                          "run pip uninstall bagua bagua-compiler, and install bagua-compiler again")
 
 
 _refuse_another()

@@ -10,7 +10,7 @@ bagua.step @s on @pod data [node] streams [compute, comm] (batch %x "x" : !t, pa
   %g = bagua.compute backward "l"(%x, %w) on compute at ["w.grad"] : (!t, !t) -> (!t grad "w")
   %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
   %n = bagua.sgd (%w) grad %r lr 0.1 on comm at ["w"] : !t
-  // CHECK: error: 'bagua.compute' op uses what becomes state 'w' in the step that makes it, but by that name the program takes what the step found
+  // CHECK: error: 'bagua.compute' op uses the next value of state 'w' in the step that computes it, but under that name the program gets the value from before the step
   bagua.compute update "average"(%w, %n) on compute at [] : (!t, !t) -> ()
   bagua.yield %n : !t
 }

@@ -7,7 +7,7 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
                          #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers_on [node]
 bagua.step @tensor_parallel on @pod data [node] (batch %x "x" : !t, param %w "w" varies [tp] : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
-  // expected-error @+1 {{can't be left to servers, which sum what all ranks push: expected a reduction over all axes of 'pod', found none over [tp]}}
+  // expected-error @+1 {{can't be left to servers, which sum the values of all ranks: expected a reduction over all axes of 'pod', found a reduction that leaves out [tp]}}
   %r = bagua.all_reduce mean %g over [node] : !t
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
   bagua.yield %n : !t
@@ -21,7 +21,7 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
                          #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @fewer_axes on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
-  // expected-error @+1 {{found none over [gpu]}}
+  // expected-error @+1 {{found a reduction that leaves out [gpu]}}
   %r = bagua.all_reduce mean %g over [node] : !t
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
   bagua.yield %n : !t

@@ -247,7 +247,7 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
 bagua.step @train on @pod data [node] streams [compute, comm, update] (param %w "w" at "w" : !t, param %v "v" at "v" : !t) {
   %g = bagua.compute backward "l"(%w) on compute at ["w.grad"] : (!t) -> (!t grad "w")
   %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
-  // expected-error @+1 {{takes back what an op behind it still uses, which waits for the program in turn}}
+  // expected-error @+1 {{takes back a value that a later op still uses, and that op waits for the program: a deadlock}}
   %h = bagua.compute backward "k"(%v, %r) on compute at ["v.grad"] : (!t, !t) -> (!t grad "v")
   %rh = bagua.all_reduce mean %h over [node] on comm at ["v.grad"] : !t
   %m = bagua.sgd (%v) grad %rh lr 0.1 on update at ["v"] : !t
@@ -289,7 +289,7 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
 bagua.step @train on @pod data [node] streams [compute, comm, late] (param %w "w" : !t, buffer %v "v" : !t) {
   %g = bagua.compute backward "l"(%w, %v) on compute at ["w.grad"] : (!t, !t) -> (!t grad "w")
   %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
-  // expected-error @+1 {{can't run late: expected it to wait for communication, and to make only states that the next step's compute reads, or what late ops use}}
+  // expected-error @+1 {{can't run late: expected an op that waits for communication, and whose results are only states that the next step's compute reads, or operands of late ops}}
   %n = bagua.compute update "sgd"(%w, %r) late on late at [program] : (!t, !t) -> (!t)
   %m = bagua.compute update "average"(%v, %n) on compute at [program] : (!t, !t) -> (!t)
   bagua.yield %n, %m : !t, !t
@@ -304,7 +304,7 @@ bagua.step @train on @pod data [node] streams [compute, comm, late] (param %w "w
   %g = bagua.compute backward "l"(%w, %v) on compute at ["w.grad"] : (!t, !t) -> (!t grad "w")
   %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
   %n = bagua.compute update "sgd"(%w, %r) late on late at [program] : (!t, !t) -> (!t)
-  // expected-error @+1 {{expected before all late ops, found it behind}}
+  // expected-error @+1 {{expected this op before all late ops, found it behind a late op}}
   %m = bagua.compute update "average"(%v, %r) on compute at [program] : (!t, !t) -> (!t)
   bagua.yield %n, %m : !t, !t
 }
@@ -317,7 +317,7 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
 bagua.step @train on @pod data [node] streams [compute, comm] (param %w "w" : !t) {
   %g = bagua.compute backward "l"(%w) on compute at ["w.grad"] : (!t) -> (!t grad "w")
   %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
-  // expected-error @+1 {{is late, on stream 'compute' of compute that isn't}}
+  // expected-error @+1 {{is late, but on stream 'compute', which has an op that is not late}}
   %n = bagua.compute update "sgd"(%w, %r) late on compute at [program] : (!t, !t) -> (!t)
   bagua.yield %n : !t
 }

@@ -61,22 +61,21 @@ std::vector<Flag> processFlags() {
        "in-process (default): ranks are threads;\n"
        "shared-memory: processes of one host, as torchrun,\n"
        "mpirun or srun started them, or this program does;\n"
-       "gloo: the same of several hosts, which share memory\n"
-       "within each; this program's own count as --hosts",
+       "gloo: processes of several hosts, which share memory\n"
+       "within each host (see --hosts)",
        [](Options &o, auto &text) {
          o.processes.communicator = text;
          return text == "in-process" || text == "shared-memory" ||
                 text == "gloo";
        }},
       {"hosts", "N", "a number of at least 1",
-       "hosts that this program's own processes count for\n"
-       "with gloo (default: one each)",
+       "with gloo, number of hosts for the processes that this\n"
+       "program starts (default: one host for each process)",
        [](Options &o, auto &text) {
          return setCount(o.processes.hosts, text, 1);
        }},
       {"interface", "I", "a network interface or an address of this host's",
-       "by which processes reach other hosts (default: by\n"
-       "which they reach rank 0)",
+       "network interface to other hosts (default: to rank 0)",
        [](Options &o, auto &text) {
          return setText(o.processes.interface, text);
        }},

@@ -42,8 +42,9 @@ llvm::cl::opt<std::string> output("o", llvm::cl::init("-"),
                                   llvm::cl::cat(category));
 llvm::cl::opt<std::string>
     strategyOption("strategy", llvm::cl::value_desc("name"),
-                   llvm::cl::desc("predict one: NAME or NAME{option=value}, or "
-                                  "@STEP=NAME ... for each step"),
+                   llvm::cl::desc("predict one strategy: NAME or "
+                                  "NAME{option=value}, or @STEP=NAME ... for "
+                                  "each step"),
                    llvm::cl::cat(category));
 llvm::cl::opt<int64_t> iterationsOption(
     "iterations", llvm::cl::value_desc("count"),
@@ -77,16 +78,20 @@ llvm::cl::opt<std::string>
                    llvm::cl::cat(category));
 llvm::cl::opt<std::string>
     runOption("run", llvm::cl::value_desc("trace.json"),
-              llvm::cl::desc("with --timeline: show a run's step below the "
-                             "predicted one, by a rank's trace (BAGUA_TRACE)"),
+              llvm::cl::desc("with --timeline: show a step of a run below the "
+                             "predicted step, from a rank's trace "
+                             "(BAGUA_TRACE)"),
               llvm::cl::cat(category));
 llvm::cl::opt<SweepKind> sweepOption(
     "sweep",
-    llvm::cl::desc("with --compare: over a range of one number of the cluster"),
+    llvm::cl::desc("with --compare: predict over a range of one property of "
+                   "the cluster"),
     llvm::cl::values(clEnumValN(SweepKind::Bandwidth, "bandwidth",
                                 "the rate of the outermost axis"),
-                     clEnumValN(SweepKind::Latency, "latency", "its latency"),
-                     clEnumValN(SweepKind::Ranks, "ranks", "its size")),
+                     clEnumValN(SweepKind::Latency, "latency",
+                                "the latency of the outermost axis"),
+                     clEnumValN(SweepKind::Ranks, "ranks",
+                                "the size of the outermost axis")),
     llvm::cl::cat(category));
 llvm::cl::opt<std::string>
     plotOption("plot", llvm::cl::value_desc("file.html"),
@@ -190,7 +195,7 @@ static FailureOr<SmallVector<std::string>> comparedStrategies() {
           llvm::is_contained(allowed, strategy.strategyClass))
         names.push_back(std::string(strategy.name));
   if (names.empty())
-    return fail("expected --allow of a class that a strategy has");
+    return fail("expected --allow with a class of at least one strategy");
   for (const std::string &name : names)
     if (auto pipeline = expandStrategy(name); !pipeline)
       return fail(llvm::toString(pipeline.takeError()));
@@ -275,7 +280,7 @@ static LogicalResult checkOptions() {
   if (!runOption.empty() && timelineOption.empty())
     return fail("expected --run with --timeline only");
   if (!allowOption.empty() && (!compares || !compareOption.empty()))
-    return fail("expected --allow with --compare of no names only");
+    return fail("expected --allow only with --compare without names");
   bool sweeps = sweepOption.getNumOccurrences() > 0;
   if (sweeps && !compares)
     return fail("expected --sweep with --compare only");

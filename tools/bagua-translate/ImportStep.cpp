@@ -100,8 +100,8 @@ static void warnOfOneRank(ModuleOp module) {
   for (auto step : module.getOps<StepOp>())
     if (clusterOption.empty() && step.lookupCluster().getWorkerCount() == 1)
       llvm::errs() << "bagua-translate: warning: step '" << step.getSymName()
-                   << "' is for one rank: --cluster says for which it is to be "
-                      "compiled\n";
+                   << "' is for one rank: --cluster sets the cluster that it "
+                      "is compiled for\n";
 }
 
 /// Prints the step, or its summary if that was asked for.

@@ -143,10 +143,10 @@ static bool isKnownRefusal(StringRef rule) {
       "after: has a value in memory that the runtime never sees",
       // A mean that was moved away from its gradient's place. The proof asks
       // what bytes the program reads; a plan, of which tensor they are.
-      "compute: uses a value of the runtime's that has no name",
+      "compute: uses a value that the runtime computes, but that has no name",
       // Steps that no strategy has made promise nothing, and the proof takes
       // no promises into account.
-      "has no contract: expected a step that bagua-relax has seen",
+      "expected a step with a contract, as bagua-relax writes it, found none",
       // A value that was put where a tensor of another kind lies. To the proof
       // a tensor is bytes, which have neither type nor layout, and no end.
       "makes a plan that the runtime would refuse: invalid plan: value N: "

@@ -534,10 +534,10 @@ TEST_P(CommunicatorFailureTest, garbage_between_hosts_names_who_sent_it) {
   EXPECT_EQ(messages[0], messages[1]);
   EXPECT_THAT(messages[0],
               AnyOf(AllOf(HasSubstr("of rank 0"),
-                          HasSubstr("rank 1 is lost: it sent what is no "
+                          HasSubstr("rank 1 is lost: it sent a malformed "
                                     "message")),
                     AllOf(HasSubstr("of rank 1"),
-                          HasSubstr("rank 0 is lost: it sent what is no "
+                          HasSubstr("rank 0 is lost: it sent a malformed "
                                     "message"))));
 }
 

@@ -322,7 +322,7 @@ TEST_P(CommunicatorMisuseTest, facts_and_calls_differ) {
 
 TEST_P(CommunicatorMisuseTest, facts_are_stated_by_some) {
   expectRefusal(3,
-                {"what ranks must have alike is not stated on rank 0; stated "
+                {"the list of facts to compare is not stated on rank 0; stated "
                  "on ranks 1, 2"},
                 [](Communicator &communicator) {
                   Agreement agreement;

@@ -480,15 +480,17 @@ TEST_F(ImpatientControlPlaneTest, rank_0_that_has_left_may_end_early) {
   hub = ControlChannel();
   const auto isOver = [] { return false; };
   EXPECT_EQ(planes[1]->claim("key", "", kLongTime, isOver).status(),
-            absl::UnavailableError("rank 0 has left, which keeps 'key'"));
+            absl::UnavailableError(
+                "rank 0, which keeps texts for all ranks, left before "
+                "it sent 'key'"));
   while (listeners[1]->timesAsked < 3)
     std::this_thread::yield();
   EXPECT_THAT(listeners[1]->await(1), ElementsAre("leave 0"));
   listeners[1]->isWaiting = true;
   EXPECT_THAT(listeners[1]->await(2),
               ElementsAre("leave 0",
-                          "loss 0 rank 0 is lost: its process ended, by which "
-                          "others heard of each other"));
+                          "loss 0 rank 0 is lost: its process ended, and the "
+                          "other ranks exchanged their heartbeats through it"));
 }
 
 /// Whether a retired control plane's thread has ended, for which it waits.

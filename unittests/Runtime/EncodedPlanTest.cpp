@@ -145,8 +145,9 @@ TEST(EncodedPlanTest, RefusesInstructions) {
   using P = PlanBuilder;
   EXPECT_THAT(refusal([](P &p) { p.op(0).outputs = {3}; }),
               HasSubstr("expected a value and its encoded form"));
-  EXPECT_THAT(refusal([](P &p) { p.op(5).inputs = {0}; }),
-              HasSubstr("expected an encoded value and what it is the form"));
+  EXPECT_THAT(
+      refusal([](P &p) { p.op(5).inputs = {0}; }),
+      HasSubstr("expected an encoded input, and an output of the same"));
   EXPECT_THAT(refusal([](P &p) { p.op(2).kind = fb::ReduceKind::Max; }),
               HasSubstr("expected kind sum or mean for encoded terms"));
   // A shape would cut encoded bytes as elements.
@@ -155,11 +156,12 @@ TEST(EncodedPlanTest, RefusesInstructions) {
   EXPECT_THAT(refusal([](P &p) { p.op(1).shape = {100}; }),
               HasSubstr("expected no shape for encoded values"));
   EXPECT_THAT(refusal([](P &p) { p.op(1).outputs = {4}; }),
-              HasSubstr("expected a value in parts over the axes"));
-  EXPECT_THAT(refusal([](P &p) { p.op(4).inputs = {1}; }),
-              HasSubstr("expected an encoded part and the whole"));
+              HasSubstr("expected an input encoded in parts over the axes"));
+  EXPECT_THAT(
+      refusal([](P &p) { p.op(4).inputs = {1}; }),
+      HasSubstr("expected as output, in the input's encoding, the whole"));
   EXPECT_THAT(refusal([](P &p) { p.value(5).encoding->parameters = {1e-7}; }),
-              HasSubstr("in one encoding"));
+              HasSubstr("in the input's encoding"));
   EXPECT_THAT(refusal([](P &p) {
                 p.op(1).opcode = Opcode::AllReduce;
                 p.op(1).outputs = {1};

@@ -58,7 +58,7 @@ TEST_F(FileStoreTest, what_is_no_store_is_refused) {
     std::ofstream(path) << kFirstLine << text;
     absl::Status status = createFileStore(path)->get("a").status();
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("found bytes that are no record"))
+                HasSubstr("found a malformed record"))
         << text;
   }
   EXPECT_EQ(createFileStore("/nonexistent/a")->set("a", "b").code(),
@@ -74,8 +74,8 @@ TEST_F(FileStoreTest, nobodys_file_is_taken_for_a_store) {
     for (const absl::Status &status :
          {store->set("a", "b"), store->get("a").status()})
       EXPECT_THAT(std::string(status.message()),
-                  HasSubstr("expected a file of ranks that meet, or none, "
-                            "found another one"));
+                  HasSubstr("expected a rendezvous file or no file at this "
+                            "path, found a file of another kind"));
     std::ostringstream found;
     found << std::ifstream(path).rdbuf();
     EXPECT_EQ(found.str(), text);

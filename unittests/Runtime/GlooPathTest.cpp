@@ -88,7 +88,7 @@ protected:
   void expectLost(const absl::Status &status) {
     EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
     EXPECT_THAT(std::string(status.message()),
-                testing::HasSubstr("nothing that was sent was acknowledged "
+                testing::HasSubstr("no data that was sent was acknowledged "
                                    "for 1s"));
   }
 

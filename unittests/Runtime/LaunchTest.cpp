@@ -147,8 +147,8 @@ TEST(LaunchTest, somewhere_to_meet_must_be_said) {
   absl::Status status = connectLaunched(launch, "", {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("Slurm says of no address at which the run's 16 "
-                        "processes could meet"));
+              HasSubstr("Slurm names no address at which the run's 16 "
+                        "processes can meet"));
   EXPECT_THAT(
       std::string(connectLaunched(launch, "here", {}).status().message()),
       HasSubstr("expected an address and a port, such as 10.0.0.1:29500, "

@@ -156,9 +156,10 @@ TEST_F(LimitsTest, ranks_share_what_a_file_may_have) {
         return (*second)->allocate(1).status().ToString();
       }).await();
   EXPECT_EQ(said,
-            "RESOURCE_EXHAUSTED: shared memory: no 4096 bytes are left of "
-            "524288, by the size that is set or the limit of files (ulimit "
-            "-f) where it was made");
+            "RESOURCE_EXHAUSTED: shared memory: fewer than 4096 bytes in one "
+            "piece are left of the rank's 524288, as limited by the size that "
+            "was set, or by the file size limit (ulimit -f) of the process "
+            "that created the memory");
 }
 
 TEST_F(LimitsTest, a_file_may_have_no_page) {

@@ -195,8 +195,9 @@ TEST(PlanTest, RefusesAnUnknownFeatureByItsName) {
 
 TEST(PlanTest, RefusesWhatItsFeaturesDontName) {
   PlanBuilder plan = makeDdpPlan(2);
-  EXPECT_THAT(loadError(bytesWithFeatures(plan, {"concat", "split"})),
-              HasSubstr("expected 'all_reduce' among its features"));
+  EXPECT_THAT(
+      loadError(bytesWithFeatures(plan, {"concat", "split"})),
+      HasSubstr("it uses 'all_reduce', which is not among its features"));
   plan.op(0).opcode = static_cast<Opcode>(99);
   EXPECT_THAT(
       loadError(plan.bytes()),

@@ -280,9 +280,10 @@ TEST_F(RendezvousTest, rank_0_says_that_it_has_no_descriptors) {
     setrlimit(RLIMIT_NOFILE, &limit);
     absl::Status status = connect(0, 40).status();
     _exit(status.code() == absl::StatusCode::kResourceExhausted &&
-                  absl::StrContains(status.message(),
-                                    "rank 0 needs a connection to each of 39 "
-                                    "ranks: can't take one up: Too many open")
+                  absl::StrContains(
+                      status.message(),
+                      "rank 0 needs a connection to each of 39 "
+                      "ranks: can't accept a connection: Too many open")
               ? 0
               : 1);
   }
@@ -300,9 +301,9 @@ TEST_F(RendezvousTest, loopback_of_another_host_is_not_tried) {
       createFileStore(path)->set("bagua/rank0", "127.0.0.1:1 00ff 11").ok());
   EXPECT_THAT(std::string(connect(1, 2, 100ms).status().message()),
               HasSubstr("rank 1 waited 100ms for rank 0: rank 0 listens at "
-                        "127.0.0.1:1 of another host, where this one can't "
-                        "reach it: expected it to be told an address or an "
-                        "interface that others reach"));
+                        "127.0.0.1:1 of another host, which this host can't "
+                        "reach: expected rank 0 to have an address or an "
+                        "interface that other hosts reach"));
 }
 
 TEST_F(RendezvousTest, ranks_that_count_differently_are_told) {
@@ -318,7 +319,7 @@ TEST_F(RendezvousTest, a_rank_that_comes_twice_is_refused) {
   onEachRank(3, [&](int thread) {
     absl::Status status = connect(thread == 2 ? 1 : thread, 3).status();
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("rank 1 has come twice"));
+                HasSubstr("two processes have joined as rank 1"));
   });
 }
 
@@ -502,9 +503,10 @@ TEST_F(RendezvousTest, who_listens_in_rank_0s_place_learns_nothing) {
     answer.proof = hello->proof;
     JoinOptions options;
     options.store = store.get();
-    EXPECT_EQ(readAnswer(answer, *hello, secret, options).status(),
-              absl::AbortedError("who listens there does not prove to be rank "
-                                 "0: he does not know the run's secret"));
+    EXPECT_EQ(
+        readAnswer(answer, *hello, secret, options).status(),
+        absl::AbortedError("the process that listens there is not rank 0 of "
+                           "this run: it does not know the run's secret"));
     channel.queue(answer);
     channel.flush().IgnoreError();
   }

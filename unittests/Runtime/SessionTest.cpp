@@ -307,7 +307,7 @@ const Misuse kMisuses[] = {
        BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
        return rank.give(1);
      },
-     "tensor 'r', which the plan doesn't have the program give"},
+     "tensor 'r', which the program does not give in this plan"},
     {"NotGiven",
      [](RankContext &rank) -> absl::Status {
        BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
@@ -338,8 +338,8 @@ const Misuse kMisuses[] = {
        BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
        return rank.session->markReady(TensorId(2), rank.address(2), 16);
      },
-     "rank 1: markReady of tensor 'w': it is state: expected it to be bound, "
-     "once"},
+     "rank 1: markReady of tensor 'w': a state can't be given with an "
+     "address: expected it to be bound once, before start"},
     {"TwoStepsAtOnce",
      [](RankContext &rank) -> absl::Status {
        BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
@@ -633,8 +633,8 @@ TEST(SessionTest, AParamInAnArenaIsWrittenByTheProgram) {
   ASSERT_TRUE(session->bind(TensorId(0), memory.data(), 16).ok());
   EXPECT_FALSE(session->programUpdates("w"));
   EXPECT_THAT(message(session->start()),
-              HasSubstr("rank 0: nobody has written 'w', which live in an "
-                        "arena"));
+              HasSubstr("rank 0: the program has not set the first values of "
+                        "'w', which lie in an arena"));
   EXPECT_FALSE(session->address(TensorId(1), 12).ok());
   EXPECT_FALSE(session->start().ok());
   EXPECT_TRUE(session->address(TensorId(1), 16).ok());

@@ -26,8 +26,9 @@
 
 namespace bagua::runtime {
 
-/// What a backend's communicators promise beyond the interface of Communicator.
-/// Each trait is a promise, so a backend without any keeps the least.
+/// The promises of a backend's communicators beyond the interface of
+/// Communicator. Each trait is a promise, so a backend without any keeps the
+/// least.
 struct BackendTraits {
   /// Sums are in member order, ((x0 + x1) + x2) + ... Without this they are in
   /// any order. All members get the same bits either way.

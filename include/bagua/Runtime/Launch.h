@@ -33,8 +33,9 @@ struct Launch {
   /// Where all ranks can meet: an address of rank 0, with one port or a range
   /// of ports. Empty: the launcher names none.
   std::string address;
-  /// What distinguishes this run from others of this user on this host, and
-  /// whether that is the launcher's own name for it, the same on all hosts.
+  /// A text that distinguishes this run from others of this user on this host.
+  /// `isJobNamed` says whether it is the launcher's own name for the run, which
+  /// is the same on all hosts.
   std::string job;
   bool isJobNamed = false;
 };
@@ -54,13 +55,13 @@ absl::StatusOr<std::optional<Launch>> findLaunch(const Environment &get);
 /// on one host, by a file made for the run; otherwise FailedPrecondition. If
 /// `options` has a store, ranks meet by that alone.
 ///
-/// Of `options`, this sets rank, size and ordersByHost; store and address from
-/// the place of meeting; and run, if that is empty. So World::rank() is not the
-/// launcher's number if processes are distributed to hosts in turn. If rank 0's
-/// host resolves its own name to a loopback address, and there are other hosts,
-/// rank 0 listens on the interface in `options`, or on all interfaces if there
-/// is none. With a store and an interface it listens on that interface,
-/// whatever the launcher says.
+/// Sets some members of `options`: rank, size and ordersByHost; store and
+/// address, from the place of meeting; and run, if it is empty. So
+/// World::rank() is not the launcher's number if processes are distributed to
+/// hosts in turn. If rank 0's host resolves its own name to a loopback address,
+/// and there are other hosts, rank 0 listens on the interface in `options`, or
+/// on all interfaces if there is none. With a store and an interface it listens
+/// on that interface, whatever the launcher says.
 absl::StatusOr<std::unique_ptr<World>>
 connectLaunched(const Launch &launch, const std::string &rendezvous,
                 ProcessOptions options);

@@ -1,8 +1,8 @@
 //===- LocalValue.h - What a rank stores of a value -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What operations are made for: a place, how many of which elements, and how
-// they are encoded.
+// The values that operations work on: a place, the number and type of the
+// elements, and their encoding.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_RUNTIME_LOCALVALUE_H
@@ -17,7 +17,7 @@
 
 namespace bagua::runtime {
 
-/// What this rank stores of a value.
+/// The part of a value that this rank stores.
 struct LocalValue {
   Place place;
   DataType type = DataType::Float32;

@@ -1,8 +1,8 @@
 //===- SessionOptions.h - How a session runs ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a training program may set when it creates a session. Ranks may differ
-// in all of it.
+// The options that a training program may set when it creates a session. Ranks
+// may differ in all of them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_RUNTIME_SESSIONOPTIONS_H

@@ -83,7 +83,7 @@ struct EncodingRow {
   std::vector<EncodingParameter> parameters = {};
   /// Bytes of a part of `count` elements, 0 for none.
   int64_t (*bytes)(int64_t count, const Encoding &encoding) = nullptr;
-  /// Of a cast: the elements of the encoded tensor. Every op works on such
+  /// For a cast, the element type of the encoded tensor. Every op works on such
   /// tensors, so sums of them stay collectives that reduce.
   std::optional<DataType> castTo = std::nullopt;
   /// Encoded values may be added element by element.
@@ -92,10 +92,10 @@ struct EncodingRow {
   bool isMergeable = false;
   /// The same input encodes to the same bytes, without a seed.
   bool isDeterministic = true;
-  /// What it loses must be added to what it encodes next: it is biased, and
-  /// does not converge otherwise.
+  /// The error of the encoding must be added to the value that is encoded next:
+  /// the encoding is biased, and training does not converge otherwise.
   bool needsFeedback = false;
-  /// Of a part in memory, in bytes.
+  /// The alignment of a part in memory, in bytes.
   int64_t alignment = 32;
   std::vector<DataType> elementTypes = {DataType::Float32, DataType::Float16,
                                         DataType::BFloat16};
@@ -131,7 +131,8 @@ int64_t encodedSlotBytes(const Encoding &encoding, int64_t count,
 /// of None and of casts.
 bool isReducible(const Encoding &encoding);
 
-/// What is wrong with the parameters; empty if nothing. The row is there.
+/// Describes what is wrong with the parameters; empty if nothing. The encoding
+/// must have a row.
 std::string checkParameters(const Encoding &encoding);
 
 /// `none`, `bf16`, `minmax_uint8`, `qsgd<levels=7;block=256>`: parameters that

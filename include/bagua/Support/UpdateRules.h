@@ -67,7 +67,7 @@ struct UpdateConstant {
   };
 
   std::string_view name;
-  /// What it often is, for measurements.
+  /// A usual value, for measurements.
   float usual = 0;
   When when = When::Always;
   /// Finite values alone, or those of at least 0 and below 1.
@@ -81,7 +81,7 @@ struct UpdateRow {
   UpdateRule rule;
   /// In contracts and messages.
   std::string_view word;
-  /// Of all of its states, the param first.
+  /// The names of all of its states, the param first.
   std::vector<std::string_view> states;
   /// The last states may be missing from here on.
   size_t leastStates = states.size();
@@ -134,8 +134,8 @@ std::vector<std::string_view> updateWorks();
 std::vector<const UpdateConstant *>
 constantsOf(const UpdateRow &row, size_t states, BiasCorrection correction);
 
-/// What is wrong with an update's states, constants and bias correction; empty
-/// if nothing.
+/// Describes what is wrong with an update's states, constants and bias
+/// correction; empty if nothing.
 std::string checkUpdate(const UpdateRow &row, size_t states,
                         const std::vector<float> &constants,
                         BiasCorrection correction);

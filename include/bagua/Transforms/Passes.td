@@ -89,7 +89,7 @@ def AccumulatePass : Pass<"bagua-accumulate", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"microBatches", "micro-batches", "int64_t", "1", "how many">,
+    Option<"microBatches", "micro-batches", "int64_t", "1", "number of micro-batches">,
   ];
 }
 
@@ -200,7 +200,7 @@ def RelaxPass : Pass<"bagua-relax", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"algorithm", "algorithm", "::bagua::RelaxationChoice", "::bagua::RelaxationChoice()", "whose communication">,
+    Option<"algorithm", "algorithm", "::bagua::RelaxationChoice", "::bagua::RelaxationChoice()", "algorithm whose communication is written">,
   ];
 }
 
@@ -258,9 +258,9 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
     Option<"firstBytes", "first-bytes", "int64_t", "::bagua::kDdpFirstBytes", "cap of the first bucket (ddp)">,
     Option<"capBytes", "cap-bytes", "int64_t", "::bagua::kDdpCapBytes", "cap of a bucket">,
     Option<"cycleNs", "cycle-ns", "int64_t", "::bagua::kHorovodCycleNs", "time between ticks (cycle)">,
-    Option<"partitionBytes", "partition-bytes", "int64_t", "0", "what is larger is cut into parts; 0: nothing">,
-    Option<"form", "form", "::bagua::FormChoice", "::bagua::FormChoice(::bagua::FormKind::Flat)", "what prices are of: a form of bagua-lower-hierarchy">,
-    Option<"wire", "wire", "::bagua::Encoding", "::bagua::Encoding()", "what prices are of: a type of bagua-cast-wire">,
+    Option<"partitionBytes", "partition-bytes", "int64_t", "0", "size above which a gradient is cut into parts; 0: no gradient is cut">,
+    Option<"form", "form", "::bagua::FormChoice", "::bagua::FormChoice(::bagua::FormKind::Flat)", "form of bagua-lower-hierarchy for which prices are computed">,
+    Option<"wire", "wire", "::bagua::Encoding", "::bagua::Encoding()", "type of bagua-cast-wire for which prices are computed">,
     Option<"bucketList", "buckets", "std::string", "\"\"", "each bucket (list), such as 3*1,12:rail,1/8:servers:bf16">,
     Option<"otherList", "others", "std::string", "\"\"", "each all_reduce that is in no bucket (list), in the order of the step; none: flat">,
   ];
@@ -300,12 +300,12 @@ def CastWirePass : Pass<"bagua-cast-wire", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"type", "type", "::bagua::Encoding", "::bagua::Encoding()", "as what gradients are sent">,
+    Option<"type", "type", "::bagua::Encoding", "::bagua::Encoding()", "encoding in which gradients are sent">,
   ];
 }
 
 def DecouplePass : Pass<"bagua-decouple", "::bagua::StepOp"> {
-  let summary = "Makes a reduce_scatter and an all_gather of each all_reduce";
+  let summary = "Splits each all_reduce into a reduce_scatter and an all_gather";
   let description = [{
     The two halves of an all_reduce of gradients can be scheduled apart (DeAR, Zhang
     et al., ICDCS 2023): the scatter runs beside backward compute, the gather beside
@@ -346,12 +346,12 @@ def DecouplePass : Pass<"bagua-decouple", "::bagua::StepOp"> {
   }];
   let options = [
     Option<"update", "update", "::bagua::UpdatedPart", "::bagua::UpdatedPart::Whole", "whether the gradient is gathered or the param">,
-    Option<"form", "form", "::bagua::HalvesChoice", "::bagua::HalvesChoice::Flat", "over which axes at once">,
+    Option<"form", "form", "::bagua::HalvesChoice", "::bagua::HalvesChoice::Flat", "form of both halves: all axes at once (flat), axis by axis (multilevel) or cheapest">,
   ];
 }
 
 def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
-  let summary = "Makes all_reduces over several axes of collectives over one after the other";
+  let summary = "Replaces all_reduces over several axes by collectives over one axis after the other";
   let description = [{
     For each all_reduce of a whole tensor the cheapest of the forms allowed:
     `leader` (reduce over the inner axes, all_reduce among the roots, broadcast;
@@ -398,12 +398,12 @@ def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
   }];
   let options = [
     Option<"form", "form", "::bagua::FormChoice", "::bagua::FormChoice::Cheapest", "which forms are allowed">,
-    Option<"servers", "servers", "::bagua::ServerUse", "::bagua::ServerUse::None", "what servers sum of gradients">,
+    Option<"servers", "servers", "::bagua::ServerUse", "::bagua::ServerUse::None", "whether servers sum gradients, and how they share the sums">,
   ];
 }
 
 def LowerCompressionPass : Pass<"bagua-lower-compression", "::bagua::StepOp"> {
-  let summary = "Makes all_reduces that ask for a codec of collectives on encoded parts";
+  let summary = "Replaces all_reduces that ask for a codec by collectives on encoded parts";
   let description = [{
     Scatter-gather (BAGUA, Gan et al., VLDB 2022): each rank encodes the parts of
     its tensor, an all_to_all gives each owner all terms of its part, and the owner

@@ -676,7 +676,8 @@ LogicalResult EncodeOp::verify() {
   if (output.getTerms())
     return emitOpError() << "expected a result without terms, found " << output;
   if (bool(getResidual()) != bool(getNextResidual()))
-    return emitOpError("expected a residual among operands and results alike");
+    return emitOpError("expected a residual both as an operand and as a "
+                       "result, or neither");
   bool isNeeded = output.getRow().needsFeedback;
   if (getUnchecked() && (getResidual() || !isNeeded))
     return emitOpError("expected 'unchecked' only for a codec that needs "

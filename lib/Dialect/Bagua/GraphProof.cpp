@@ -103,8 +103,8 @@ LogicalResult GradientOwners::meet(PhaseOp phase) {
       continue;
     InFlightDiagnostic diagnostic =
         phase.emitOpError() << "expected state '" << name
-                            << "' to hold what comes of the same gradients in "
-                               "each row, found others in step '"
+                            << "' to be computed from the same gradients in "
+                               "each row, found other gradients in step '"
                             << step.getSymName() << "'";
     diagnostic.attachNote(entry->second.phase.getLoc()) << "the other row";
     return diagnostic;

@@ -272,7 +272,7 @@ LogicalResult ProvenanceVerifier::verifyIsUpdated(unsigned argument, Value next,
   InFlightDiagnostic diagnostic =
       step.getYield().emitOpError()
       << "expected the next value of state '" << nameOf(argument)
-      << "' to be what its update made of it, found another";
+      << "' to be the result of its update, found another value";
   diagnostic.attachNote(found->second.front().getLoc()) << "the update is here";
   return diagnostic;
 }
@@ -391,8 +391,8 @@ LogicalResult ProvenanceVerifier::verifyIncrement(unsigned argument,
     if (step.getArgument(source.getArgNumber()).getRole() != Role::Replica &&
         (source.getArgNumber() != argument || arrival.shift != 0))
       return step.getYield().emitOpError()
-             << "expected nothing but state '" << nameOf(argument)
-             << "' in place in what is added to it, found '"
+             << "expected the increment of state '" << nameOf(argument)
+             << "' to use no other state, and this state only in place, found '"
              << nameOf(source.getArgNumber()) << "'";
   }
   return success();

@@ -28,9 +28,9 @@ LogicalResult bagua::verifyPushes(StepOp step) {
         continue;
       if (arrival) {
         InFlightDiagnostic diagnostic =
-            op.emitOpError() << "expected what comes after one push, found it "
-                                "after two, each of which is applied alone "
-                                "under consistency "
+            op.emitOpError() << "expected a value that depends on one push, "
+                                "found a value that depends on two, which are "
+                                "applied one by one under consistency "
                              << stringifyConsistency(*step.getConsistency());
         diagnostic.attachNote(arrival.getLoc()) << "one push is here";
         diagnostic.attachNote(other.getLoc()) << "the other is here";

@@ -55,16 +55,17 @@ LogicalResult ResidualVerifier::verifyEncode(EncodeOp encode, StringAttr name,
     InFlightDiagnostic diagnostic =
         step.getYield().emitOpError()
         << "expected the next value of residual " << name
-        << " to be what its encode has left over, used here alone";
+        << " to be the error that its encode returns, with no other use of "
+           "that error";
     diagnostic.attachNote(encode.getLoc()) << "the residual is added here";
     return diagnostic;
   }
   if (sent.contains(encode.getOutput()))
     return success();
   return encode.emitOpError()
-         << "expected what residual " << name
-         << " is added to in the next value of a param or of an optimizer's "
-            "state, found it in none";
+         << "expected the encoded sum with residual " << name
+         << " to be used by the next value of a param or of an optimizer's "
+            "state, found no such use";
 }
 
 /// Whether `next` is `linear [1.0, -1.0] (sum, sent)`, where `sent` was made of
@@ -94,8 +95,8 @@ LogicalResult ResidualVerifier::verifyLinear(LinearOp linear,
   InFlightDiagnostic diagnostic =
       step.getYield().emitOpError()
       << "expected the next value of residual " << name
-      << " to be the sum that it was added to, less what was sent of that, "
-         "found another";
+      << " to be the sum that it was added to minus the part of that sum which "
+         "was sent, found another value";
   diagnostic.attachNote(linear.getLoc()) << "the residual is added here";
   return diagnostic;
 }

@@ -47,10 +47,10 @@ static LogicalResult verifyLinks(ClusterOp cluster, unsigned index) {
       axis.getConcurrentRate() != outer.getConcurrentRate() ||
       axis.getGapNs() != outer.getGapNs())
     return cluster.emitOpError()
-           << "expected latency, gap, rates and sharers of axis '"
-           << axis.getName() << "' to be those of axis '"
+           << "expected axis '" << axis.getName()
+           << "' to have the latency, gap, rates and sharers of axis '"
            << axis.getLinksOf().getValue()
-           << "', whose links it has, and tables of neither";
+           << "', whose links it uses, and no table on either axis";
   return success();
 }
 
@@ -154,8 +154,9 @@ void AxisCutter::cut(AxisAttr axis, ArrayRef<int64_t> sizes) {
   StringAttr owner = axis.getLinksOf();
   if (cuts > 1 && axis.getTable())
     cluster.emitRemark()
-        << "the step tells parts of axis '" << axis.getName()
-        << "' apart: its measured times, which are of all of it, are left out";
+        << "the measured times of axis '" << axis.getName()
+        << "' are ignored: they hold for the whole axis, but the step's mesh "
+           "cuts it into parts";
   // A part of one rank distinguishes no ranks; the other part is then the whole
   // axis.
   const int64_t *whole = cuts > 1 ? nullptr : llvm::max_element(sizes);

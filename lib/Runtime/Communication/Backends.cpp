@@ -212,7 +212,7 @@ absl::StatusOr<Backend *> findBackend(World &world, absl::string_view name) {
 }
 
 //===----------------------------------------------------------------------===//
-// What worlds offer for the host
+// World's methods that use its control backend
 //===----------------------------------------------------------------------===//
 
 absl::StatusOr<std::unique_ptr<Communicator>>

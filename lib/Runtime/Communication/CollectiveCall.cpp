@@ -200,7 +200,7 @@ std::string describeDifference(const CallTable &calls,
       {"contributors or receivers",
        [](const CollectiveCall &call) { return absl::StrCat(call.endpoints); }},
       {"owners", ownersOf},
-      {"what ranks must have alike",
+      {"the list of facts to compare",
        [](const CollectiveCall &call) {
          return std::string(call.agreement ? "stated" : "not stated");
        }},

@@ -148,8 +148,8 @@ private:
   int count = 0;
 };
 
-/// What is wrong with the arguments of member `rank` of `size`; empty if
-/// nothing. Allocates only if something is.
+/// Describes what is wrong with the arguments of member `rank` of `size`; empty
+/// if nothing is. Allocates only if something is.
 std::string refusalOf(const CollectiveCall &call, const CallBuffers &buffers,
                       int rank, int size);
 

@@ -1,9 +1,9 @@
 //===- Run.h - A run as one rank's process knows it -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a rank's world shares with its backends and their communicators. Kinds
-// of worlds add to it what their ranks have in common: processes add a
-// connection to rank 0 and shared memory.
+// The data that a rank's world shares with its backends and their
+// communicators. Kinds of worlds add to it the data that their ranks have in
+// common: processes add a connection to rank 0 and shared memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_RUN_H

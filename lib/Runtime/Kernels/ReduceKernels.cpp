@@ -194,7 +194,7 @@ template <bool IsMax> struct ExtremumOp {
   }
 };
 
-/// What is done to a finished accumulator.
+/// The result of a finished accumulator: for a mean, it is divided.
 template <typename D>
 hn::Vec<D> finish(D d, hn::Vec<D> v, bool isMean, hn::Vec<D> divisor) {
   if constexpr (IsFloat<D>::value) {

@@ -1,7 +1,8 @@
 //===- ContractVerifier.cpp - Whether a step's contract means something ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What must hold of the tensors that a step gives back.
+// Verifies contracts: the conditions that tensors must meet when a step gives
+// them back.
 //
 //===----------------------------------------------------------------------===//
 #include "FieldChecks.h"

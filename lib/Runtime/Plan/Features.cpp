@@ -43,12 +43,12 @@ static absl::Status requireListed(const std::set<std::string> &listed,
                      " is unknown, and its features don't name it"));
   if (listed.count(featureOf(opcode)) == 0)
     return absl::InvalidArgumentError(
-        absl::StrCat("invalid plan: expected '", featureOf(opcode),
-                     "' among its features, for it has one"));
+        absl::StrCat("invalid plan: it uses '", featureOf(opcode),
+                     "', which is not among its features"));
   return absl::OkStatus();
 }
 
-/// Of updates without an opcode of their own.
+/// The feature of updates without an opcode of their own.
 static std::string featureOf(const UpdateRow &row) {
   return absl::StrCat("update.",
                       absl::string_view(row.word.data(), row.word.size()));
@@ -62,8 +62,8 @@ static absl::Status requireListed(const std::set<std::string> &listed,
   const UpdateRow *row = status.ok() ? updateOf(op) : nullptr;
   if (row && !row->hasOwnOp() && listed.count(featureOf(*row)) == 0)
     return absl::InvalidArgumentError(
-        absl::StrCat("invalid plan: expected '", featureOf(*row),
-                     "' among its features, for it has one"));
+        absl::StrCat("invalid plan: it uses '", featureOf(*row),
+                     "', which is not among its features"));
   return status;
 }
 
@@ -80,7 +80,7 @@ static absl::Status requireOpcodes(const std::set<std::string> &listed,
   return absl::OkStatus();
 }
 
-/// Of values in the form of an encoding that is no cast.
+/// The feature of values in the form of an encoding that is no cast.
 static std::string featureOf(const EncodingRow &row) {
   return absl::StrCat("encoding.",
                       absl::string_view(row.word.data(), row.word.size()));
@@ -95,12 +95,13 @@ static absl::Status requireListed(const std::set<std::string> &listed,
                      " is unknown, and its features don't name it"));
   if (listed.count(featureOf(*row)) == 0)
     return absl::InvalidArgumentError(
-        absl::StrCat("invalid plan: expected '", featureOf(*row),
-                     "' among its features, for it has one"));
+        absl::StrCat("invalid plan: it uses '", featureOf(*row),
+                     "', which is not among its features"));
   return absl::OkStatus();
 }
 
-/// What this runtime can run: an encoding that it doesn't offer is unknown.
+/// The features that this runtime can run: an encoding that it doesn't offer is
+/// unknown.
 static std::set<std::string> knownFeatures() {
   std::set<std::string> known;
   for (fb::Opcode opcode : fb::EnumValuesOpcode())

@@ -23,8 +23,8 @@ namespace bagua::runtime {
 /// ReduceScatter is reduce_scatter: an enum's name as it is printed.
 std::string snakeCase(absl::string_view name);
 
-/// Of the plan's instructions and of its contract's updates, as far as they are
-/// known; ascending.
+/// The features of the plan's instructions and of its contract's updates, as
+/// far as they are known; ascending.
 std::vector<std::string> featuresOf(const fb::PlanT &plan);
 
 /// InvalidArgument names what the plan needs and this runtime doesn't know, or

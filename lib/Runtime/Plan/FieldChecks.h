@@ -1,7 +1,7 @@
 //===- FieldChecks.h - Checks that verifiers of plans share ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of single fields, and the errors' form.
+// Checks of single fields, and the form of errors.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_PLAN_FIELDCHECKS_H

@@ -194,7 +194,7 @@ absl::Status InstructionVerifier::verifyShape(const VerifiedValue &whole,
   return absl::OkStatus();
 }
 
-/// Of what no other op than a few works on: no value is encoded.
+/// Checks that no value is encoded. Only a few ops work on encoded values.
 absl::Status InstructionVerifier::expectPlain() {
   for (auto *list : {&inputs, &outputs})
     for (const VerifiedValue &value : *list)
@@ -214,8 +214,9 @@ absl::Status InstructionVerifier::verifyEncodedAllToAll() {
   if (!input.isEncoded() || parts.parts != axes || !parts.terms.empty() ||
       plan.formOf(output) != terms || input.type != output.type ||
       input.count != output.count || plan.layoutOf(output) != part)
-    return invalid("expected a value in parts over the axes, and of a part of "
-                   "it a term for each of their ranks, in one encoding");
+    return invalid("expected an input encoded in parts over the axes, and an "
+                   "output of the same encoding with one term of each rank for "
+                   "this rank's part");
   return absl::OkStatus();
 }
 
@@ -236,8 +237,9 @@ absl::Status InstructionVerifier::verifyEncodedAllGather() {
   }
   if (!isSound || plan.formOf(output) != form || input.type != output.type ||
       input.count != output.count || plan.layoutOf(output) != layout)
-    return invalid("expected an encoded part and the whole in such parts, or "
-                   "an encoded value and such terms, in one encoding");
+    return invalid("expected as output, in the input's encoding, the whole "
+                   "value in parts for an encoded part, or one term of each "
+                   "rank for an encoded value");
   return absl::OkStatus();
 }
 
@@ -453,7 +455,8 @@ absl::Status InstructionVerifier::verifyDecode() {
     return status;
   if (!inputs[0].isEncoded() || outputs[0].isEncoded() ||
       !inputs[0].hasTensorOf(outputs[0]))
-    return invalid("expected an encoded value and what it is the form of");
+    return invalid("expected an encoded input, and an output of the same type, "
+                   "count and layout that is not encoded");
   if (op.kind() != fb::ReduceKind::Sum && op.kind() != fb::ReduceKind::Mean)
     return invalid("expected kind sum or mean for encoded terms");
   return absl::OkStatus();
@@ -654,7 +657,8 @@ absl::Status InstructionVerifier::verifyOverlaps() {
   bool isConcat = kind() == InstructionKind::Concat;
   if (isConcat || kind() == InstructionKind::Split) {
     const VerifiedValue &bucket = isConcat ? outputs[0] : inputs[0];
-    // Of a striped bucket that is whole, a tensor's elements are not together.
+    // In a striped bucket that is whole, a tensor's elements are not
+    // contiguous.
     bool isScattered =
         striped != 0 && bucket.layout == 0 &&
         partCount(plan.layoutOf({bucket.type, 0, striped}), cluster) > 1;

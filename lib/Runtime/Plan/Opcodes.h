@@ -36,7 +36,7 @@ enum class InstructionKind {
   Arithmetic,
   /// An optimizer's: new states from the old ones, a gradient and a rate.
   Update,
-  /// Of an optimizer that scales it by norms.
+  /// The direction of an optimizer that scales it by norms.
   Direction,
   /// A scalar from all elements that a rank stores.
   Norm,
@@ -59,12 +59,13 @@ uint32_t wholeValueOf(const fb::Instruction &instruction);
 bool cuts(fb::RelationKind relation);
 bool joins(fb::RelationKind relation);
 
-/// Of reduce_scatter and all_gather: between tensors of each rank's own, pieces
-/// along a dimension, rather than between a tensor and its parts.
+/// Whether a reduce_scatter or an all_gather is between tensors of each rank's
+/// own, cut into pieces along a dimension, rather than between a tensor and its
+/// parts.
 bool isInPieces(const fb::Instruction &instruction);
 
-/// Of Update and Direction: the row in Support. Null for other opcodes, and for
-/// a number that no row without an opcode of its own has.
+/// The row in Support of an Update or a Direction. Null for other opcodes, and
+/// for a number that no row without an opcode of its own has.
 const UpdateRow *updateOf(fb::Opcode opcode, uint8_t rule);
 inline const UpdateRow *updateOf(const fb::Instruction &op) {
   return updateOf(op.opcode(), op.rule());
@@ -73,13 +74,14 @@ inline const UpdateRow *updateOf(const fb::Update &update) {
   return updateOf(update.opcode(), update.rule());
 }
 
-/// What arithmetic has besides the rule of its kind: all inputs and outputs are
-/// of one floating-point type, count and layout.
+/// The rules of an arithmetic opcode besides the rule of its kind, which says
+/// that all inputs and outputs are of one floating-point type, count and
+/// layout.
 struct ArithmeticRule {
   /// Nothing: any number but 0. Those of updates are in their rows.
   std::optional<size_t> inputs;
-  /// What is wrong with the constants, if there are inputs and outputs; empty
-  /// if nothing.
+  /// Describes what is wrong with the constants, if there are inputs and
+  /// outputs; empty if nothing.
   std::string (*refusal)(const fb::Instruction &instruction) = nullptr;
 };
 

@@ -34,7 +34,8 @@ uint8_t *fingerprintField(std::string &bytes) {
   return table->GetAddressOf(fb::Plan::VT_FINGERPRINT);
 }
 
-/// Of all bytes, the field's eight taken as zero. Leaves them zero.
+/// The fingerprint of all bytes, with the field's eight taken as zero. Leaves
+/// these eight zero.
 uint64_t computeFingerprint(std::string &bytes, uint8_t *field) {
   std::memset(field, 0, sizeof(uint64_t));
   return fingerprintBytes(bytes.data(), bytes.size());
@@ -48,7 +49,7 @@ flatbuffers::Verifier makeVerifier(const std::string &bytes) {
           /*max_depth=*/16, maxTables};
 }
 
-/// What plans of all versions have alike.
+/// The fields that plans of all versions share.
 struct AnyPlan : flatbuffers::Table {
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&

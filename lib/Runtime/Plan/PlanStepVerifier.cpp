@@ -38,7 +38,8 @@ private:
   absl::Status verifyApart();
   absl::Status verifyProgram();
   absl::Status verifyProgramOp(const fb::ProgramOp &op);
-  /// Of one instruction or program op, beside `spent`, which it adds to.
+  /// Verifies the cost of one instruction or program op, after costs of `spent`
+  /// in all, and adds it to `spent`.
   absl::Status verifyCost(int64_t ns, int64_t &spent);
   absl::Status verifyWaits();
 

@@ -1,9 +1,9 @@
 //===- PlanVerifier.cpp - Whether a plan's fields mean something ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What all steps have in common: cluster, arenas, tensors and values; and the
-// table of phases. Sizes are checked for the rank that stores most, which is
-// the one at coordinate 0 of all axes.
+// Verifies the parts that all steps have in common (cluster, arenas, tensors
+// and values), and the table of phases. Sizes are checked for the rank that
+// stores most, which is the one at coordinate 0 of all axes.
 //
 //===----------------------------------------------------------------------===//
 #include "PlanVerifier.h"

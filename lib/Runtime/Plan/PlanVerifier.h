@@ -45,9 +45,9 @@ struct VerifiedValue {
   /// Whether dedicated servers store it, too, though it has no layout; false
   /// where there are none.
   bool isOnEveryRank = false;
-  /// Of the rank that stores most.
+  /// The bytes on the rank that stores most.
   int64_t maxBytes = 0;
-  /// Of its first byte.
+  /// The alignment of its first byte.
   int64_t alignment = 1;
   /// Where: a tensor's number, or -1 - an arena's; and the bytes in it.
   int64_t space = 0;
@@ -143,8 +143,8 @@ inline bool isInteger(fb::DataType type) {
 absl::StatusOr<int64_t>
 countElements(const flatbuffers::Vector<int64_t> *shape);
 
-/// What an instruction's opcode asks of its values and attributes; in
-/// InstructionVerifier.cpp.
+/// Verifies an instruction's values and attributes by the rules of its opcode;
+/// in InstructionVerifier.cpp.
 absl::Status verifyInstruction(PlanVerifier &verifier,
                                const fb::Instruction &instruction);
 
@@ -153,7 +153,8 @@ absl::Status verifyInstruction(PlanVerifier &verifier,
 absl::Status verifyStep(PlanVerifier &verifier, const fb::Plan &plan,
                         const fb::Step &step, bool runsBeforeIteration);
 
-/// Of a step whose other fields are verified; in ContractVerifier.cpp.
+/// Verifies the contract of a step whose other fields are verified; in
+/// ContractVerifier.cpp.
 absl::Status verifyContract(PlanVerifier &verifier, const fb::Plan &plan,
                             const fb::Step &step);
 

@@ -154,7 +154,7 @@ absl::Status copyBlocks(const BlockView &view, const std::byte *from,
   return absl::OkStatus();
 }
 
-/// Of blocks that lie one after the other.
+/// An all_to_all of blocks that lie one after the other.
 class AllToAllOperation final : public Operation {
 public:
   AllToAllOperation(Communicator &communicator, Place input, Place output,
@@ -263,7 +263,7 @@ private:
   Place input;
   int64_t bytes;
   std::vector<Place> places;
-  // Of a call.
+  // The arguments of a call.
   std::vector<void *> outputs;
   std::vector<int> peers;
 };
@@ -312,8 +312,8 @@ private:
 // From instructions
 //===----------------------------------------------------------------------===//
 
-/// What an encoded value's parts are to communicators: bytes, of which each
-/// member owns a slot.
+/// An encoded value as communicators see it: bytes, of which each member owns a
+/// slot. Other values stay as they are.
 LocalValue asBytes(LocalValue value) {
   if (value.encoding.isNone())
     return value;
@@ -437,7 +437,8 @@ std::unique_ptr<Operation> CollectiveBuilder::withServers(bool isPush) {
   const LocalValue &served = isPush ? output : input;
   const LocalValue &worked = isPush ? input : output;
   int64_t elementBytes = dataTypeBytes(served.type);
-  // Of one slot the server has its own part, not the largest one.
+  // If there is only one slot, the server has its own part, not the largest
+  // one.
   int64_t slotBytes =
       elementBytes *
       (serverSlots(served.layout, cluster) > 1

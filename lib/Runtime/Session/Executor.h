@@ -140,7 +140,7 @@ public:
   /// How long the program's thread has waited for streams since start().
   int64_t waitedNs() const { return waited; }
 
-  /// What this rank's errors say.
+  /// The texts of this rank's errors.
   const ExecutorMessages &words() const { return messages; }
 
 private:

@@ -42,8 +42,8 @@ public:
         tensors(plan->root().tensors()->size()) {}
   ~PlanSession() override;
 
-  /// What the destructor does first. False if the device goes on to work: then
-  /// the session must not be destroyed.
+  /// Ends the session; the destructor does this first. False if the device goes
+  /// on to work: then the session must not be destroyed.
   bool end();
   /// The collective part of create().
   absl::Status connect();
@@ -128,7 +128,7 @@ private:
     int64_t waitedStep = -1;
   };
 
-  /// What the program does in every iteration of a step.
+  /// The duties of the program in every iteration of a step.
   struct StepNeeds {
     /// By tensor: whether this rank's program gives it.
     std::vector<bool> isRequired;

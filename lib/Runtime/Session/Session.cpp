@@ -387,9 +387,11 @@ absl::Status PlanSession::checkParams() const {
       "out the updates for which that is false; a plan with updates=program "
       "leaves all updates to the program");
   return status.ok()
-             ? listTensors("nobody has written ", notLocated,
-                           ", which live in an arena: expected a program that "
-                           "asks for their addresses, or state of theirs")
+             ? listTensors("the program has not set the first values "
+                           "of ",
+                           notLocated,
+                           ", which lie in an arena: expected it to ask for "
+                           "their addresses, or to load a state")
              : status;
 }
 

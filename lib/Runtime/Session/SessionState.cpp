@@ -281,8 +281,8 @@ absl::Status adaptState(const Plan &plan, int64_t rank,
       return invalid(absl::StrCat(
           "the plan has no state named '", name, "', as '", state.plan, "' has",
           hasUpdates(state) && !hasUpdates(isUpdated)
-              ? ", for its program runs the updates: a plan of a strategy with "
-                "updates=runtime takes this state"
+              ? ", since this plan leaves the updates to the program: a plan "
+                "of a strategy with updates=runtime can load this state"
               : ""));
     absl::Status status = adaptTensor(plan, rank, *tensors.Get(found->second),
                                       state.cluster, saved);
@@ -298,8 +298,8 @@ absl::Status adaptState(const Plan &plan, int64_t rank,
           "there is no state of tensor '", nameOf(tensor), "', which '",
           state.plan, "' does not keep",
           hasUpdates(isUpdated) && !hasUpdates(state)
-              ? ", for its program runs the updates: a plan of a strategy with "
-                "updates=program takes this state"
+              ? ", since that plan leaves the updates to the program: a plan "
+                "of a strategy with updates=program can load this state"
               : ""));
   }
   return absl::OkStatus();
@@ -343,7 +343,7 @@ absl::StatusOr<SavedState> readState(absl::string_view bytes) {
                 readTensors(reader, state.gradients) &&
                 readTensors(reader, state.tensors);
   if (!isGood || !reader.isAtEnd())
-    return invalid("the session's state is no state");
+    return invalid("the session's state is malformed");
   if (state.steps < 0 || state.steps > kMaxSteps)
     return invalid(absl::StrCat("expected a state of 0 to ", kMaxSteps,
                                 " steps, found ", state.steps));

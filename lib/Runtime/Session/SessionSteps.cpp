@@ -1,7 +1,8 @@
 //===- SessionSteps.cpp - What a program does in its steps ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Who owns which tensor when, and what a step must not leave out.
+// The owner of each tensor at each time, and the gifts that a step must not
+// leave out.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/PlanSession.h"
@@ -109,7 +110,7 @@ absl::Status PlanSession::checkGift(TensorId tensor, const char *call) const {
   if (phase != Phase::InStep)
     why = " outside of a step";
   else if (!state.isGivenByProgram)
-    why = ", which the plan doesn't have the program give";
+    why = ", which the program does not give in this plan";
   else if (state.givenStep == now)
     why = " for the second time in this step";
   else if (state.isOwnedByRuntime)
@@ -187,9 +188,10 @@ absl::Status PlanSession::giveAt(TensorId tensor, const char *call, void *data,
   if (!state.isMovable)
     return refuseGift(
         absl::StatusCode::kFailedPrecondition,
-        state.isState ? "it is state: expected it to be bound, once"
-                      : "instructions touch it before it is given: expected "
-                        "it to be bound, once");
+        state.isState ? "a state can't be given with an address: expected it "
+                        "to be bound once, before start"
+                      : "instructions use it before it is given: expected it "
+                        "to be bound once, before start");
   if (isAbsent && bytes > 0)
     if (absl::Status status = deviceQueue(after).zero(data, bytes);
         !status.ok())
@@ -263,9 +265,10 @@ absl::Status PlanSession::takeBack(uint32_t tensor, Queue &before) {
   return status;
 }
 
-/// What wait() waits for. The step of the tensor's last gift, or the one that
-/// makes it; -1 if there is nothing to wait for. A step that runs before the
-/// current one begins when the step before has ended.
+/// The instructions that wait() waits for, and their step: the step of the
+/// tensor's last gift, or the step that makes the tensor; -1 if there is
+/// nothing to wait for. A step that runs before the current one begins when the
+/// step before has ended.
 PlanSession::Awaited PlanSession::awaitedOf(TensorId tensor) const {
   const TensorState &state = tensors[indexOf(tensor)];
   int64_t step = now;

@@ -1,9 +1,9 @@
 //===- TensorOwners.h - The owners of a plan's tensors --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the plan alone says about the program's part: which state the plan's
-// instructions update, which of it the program reads, and which tensors the
-// program may have at another address in each step.
+// Facts about the program's part that follow from the plan alone: which state
+// the plan's instructions update, which of it the program reads, and which
+// tensors the program may have at another address in each step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_TENSOROWNERS_H

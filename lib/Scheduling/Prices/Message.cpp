@@ -359,7 +359,8 @@ static double nsOf(const ClusterModel &cluster, const Message &message,
   return ns;
 }
 
-/// What a form is chosen by: bytes where these are what is sent.
+/// The message by whose price a form is chosen. If collectives can reduce
+/// encoded values, it consists of the bytes that are sent.
 static Message pricedAs(const Message &message) {
   if (!isReducible(message.wire))
     return message;
@@ -402,7 +403,8 @@ AllReduceForm bagua::formOfKind(const ClusterModel &cluster, int64_t bytes,
 
 static constexpr int64_t kFloat32Bytes = 4;
 
-/// Of float32 elements, of which a price may be asked for less than whole ones.
+/// The bytes that `bytes` of float32 elements take on the wire. A price may be
+/// asked for a fraction of an element.
 static int64_t bytesOnWire(const Encoding &wire, int64_t bytes) {
   int64_t whole = bytes / kFloat32Bytes, rest = bytes % kFloat32Bytes;
   int64_t below = encodedBytes(wire, whole, kFloat32Bytes);

@@ -18,7 +18,7 @@ enum class StepPart : uint8_t {
   Activation,
   /// The runtime's work beside main compute.
   Comm,
-  /// What follows the communication: updates, outputs.
+  /// The ops that follow the communication: updates, outputs.
   Late,
 };
 

@@ -44,8 +44,9 @@ static constexpr StrategyOption kWire{"wire", Setting::WireType};
 
 static constexpr Strategy kStrategies[] = {
     {.name = "auto",
-     .paper = "a search over all others and their options, by simulation; of "
-              "plans as fast, the one with fewest collectives",
+     .paper = "a search over all other strategies and their options, by "
+              "simulation; of equally fast plans it takes the one with the "
+              "fewest collectives",
      .options = {kEvaluations, kWire, kAllowedUpdates, kMemory},
      .use = Strategy::Use::Search},
     {.name = "bagua-allreduce",

@@ -26,7 +26,7 @@ public:
 
   /// The line on which the last record began, from 1.
   unsigned getLine() const { return recordLine; }
-  /// What is wrong with the last record; empty if nothing is.
+  /// Describes what is wrong with the last record; empty if nothing is.
   llvm::StringRef getError() const { return error; }
 
 private:

@@ -1,8 +1,8 @@
 //===- InstructionWriter.cpp - Instructions in the file's form ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What an op says of itself (StepOpInterface::getInstruction) in the file's
-// form.
+// Writes an op's description of itself (StepOpInterface::getInstruction) in the
+// file's form.
 //
 //===----------------------------------------------------------------------===//
 #include "InstructionWriter.h"
@@ -67,7 +67,7 @@ llvm::LogicalResult bagua::writeInstruction(const PlanModel &model,
   written.name = instruction.name;
   written.opcode = *opcode;
   written.stream = instruction.stream;
-  // What an op only waits for is among the waits.
+  // Operands that an op only waits for are among the waits.
   written.inputs = numbersOf(op->getOperands().take_front(op.getReadCount()));
   written.outputs = numbersOf(op->getResults());
   written.axes = axisNumbers(model.cluster, op.getGroupAxes());

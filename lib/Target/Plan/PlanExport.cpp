@@ -62,7 +62,7 @@ private:
   std::vector<std::pair<PlanModel *, const TensorModel *>> firsts;
   llvm::SmallVector<PlanModel *> models;
 
-  // Of the step that is being written: the plan's numbers by its own.
+  // The step that is being written, and the plan's numbers by the step's own.
   PlanModel *model = nullptr;
   std::vector<uint32_t> streams, arenas, tensors;
   uint32_t firstValue = 0;
@@ -298,8 +298,8 @@ llvm::LogicalResult PlanWriter::writeRelation(RelationAttr relation) {
 llvm::LogicalResult PlanWriter::writeContract() {
   auto contract = model->step->getAttrOfType<ArrayAttr>(kContractAttr);
   if (!contract)
-    return model->step.emitError("has no contract: expected a step that "
-                                 "bagua-relax has seen");
+    return model->step.emitError("expected a step with a contract, as "
+                                 "bagua-relax writes it, found none");
   for (Attribute entry : contract) {
     auto update = dyn_cast<UpdateAttr>(entry);
     if (update && !model->isExpected(update))
@@ -476,7 +476,7 @@ llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
   writer.addPhases(*training);
   std::string bytes = writer.write(*training ? training->getSymName()
                                              : steps->front().getSymName());
-  // What export accepts, the loader accepts.
+  // The loader must accept all that export accepts.
   if (auto loaded = runtime::Plan::fromBytes(bytes); !loaded.ok())
     return steps->front().emitError()
            << "makes a plan that the runtime would refuse: "

@@ -81,7 +81,8 @@ LogicalResult PlanModel::readValues() {
       if (!dataTypeOf(type.getElementType()))
         return op.emitOpError() << "has a value of type " << value.getType()
                                 << ", which the runtime doesn't know";
-      // What computes with numbers takes them for what they travel as.
+      // Ops that compute would take such integers for the type in which they
+      // travel.
       auto integer = dyn_cast<IntegerType>(type.getElementType());
       if (integer && (integer.isUnsigned() || integer.getWidth() == 1) &&
           stepOp.isElementwise() && !stepOp.getGroupAxes())
@@ -162,8 +163,8 @@ bool PlanModel::isExpected(UpdateAttr update) const {
                       });
 }
 
-/// What the contract names must be in the plan even if no instruction touches
-/// it: so a check finds that it was lost.
+/// Tensors that the contract names must be in the plan even if no instruction
+/// touches them, so that a check finds that they were lost.
 void PlanModel::addLostTensors() {
   auto contract = step->getAttrOfType<ArrayAttr>(kContractAttr);
   if (!contract)
@@ -353,8 +354,9 @@ LogicalResult PlanModel::readProgram() {
       tensorAt.try_emplace(
           {tensor.storage.arena, tensor.storage.offset, Type(tensor.type)},
           number);
-  // What instructions of the step before have made. Where none of them touches
-  // the state itself, the program keeps it up by what it takes back.
+  // States that instructions of the step before have computed. If no
+  // instruction touches a state itself, the program keeps it current with the
+  // tensors that it takes back.
   llvm::DenseSet<Value> newStates;
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
@@ -376,17 +378,18 @@ LogicalResult PlanModel::readProgram() {
       std::optional<uint32_t> tensor = tensorOf(operand);
       if (!tensor)
         return compute.emitOpError(
-            "uses a value of the runtime's that has no name");
+            "uses a value that the runtime computes, but that has no name");
       if (ArgumentAttr state = tensors[*tensor].argument)
         return compute.emitOpError()
-               << "uses what becomes state '" << state.getName().getValue()
-               << "' in the step that makes it, but by that name the program "
-                  "takes what the step found";
-      // Of others it would get what the next step makes.
+               << "uses the next value of state '" << state.getName().getValue()
+               << "' in the step that computes it, but under that name the "
+                  "program gets the value from before the step";
+      // For any other tensor, the op would get the value that the next step
+      // computes.
       if (entry.late && !tensors[*tensor].givenByProgram)
         return compute.emitOpError()
-               << "is late, so it can only take back what the program gives, "
-                  "found tensor '"
+               << "is late: expected it to take back only tensors that the "
+                  "program gives, found tensor '"
                << tensors[*tensor].name << "'";
       entry.waits.push_back(*tensor);
     }

@@ -71,8 +71,8 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
   if (model->gradients.empty() && planned)
     emitWarning(graph->loc)
         << "found " << planned
-        << " reductions and no gradient among them; --summary says why. They "
-           "are planned as they are";
+        << " reductions, but no reduction of a gradient; the reductions are "
+           "planned as they are, and --summary gives the reasons";
   FailureOr<EmittedStep> step = emitStep(context, *graph, *model, options);
   if (failed(step))
     return nullptr;
@@ -93,7 +93,8 @@ static std::string textOf(const Graph &graph, const KeptReduction &kept) {
       << (scope.empty() ? "" : " '" + scope + "'") << ": "
       << (isReduction(op.kind)
               ? kept.reason
-              : "its ranks have alike what it reduces: no reduction is left");
+              : "its operand is the same on all ranks of the group, so no "
+                "reduction is left");
   return text;
 }
 

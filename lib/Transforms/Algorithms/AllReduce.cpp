@@ -64,9 +64,9 @@ SmallVector<Attribute> all_reduce::promise(StepOp step,
       });
       if (isGiven && !exchanged.contains(name) && !updating.contains(name))
         emitRemark(gradient.getLoc())
-            << "what becomes of '" << name.getValue()
-            << "' is promised to nobody: the step computes on it before it "
-               "reduces it, or uses it otherwise";
+            << "the contract does not cover gradient '" << name.getValue()
+            << "': the step computes on this gradient before it reduces it, or "
+               "has another use of it";
       continue;
     }
     contract.push_back(

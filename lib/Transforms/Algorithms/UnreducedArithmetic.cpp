@@ -93,7 +93,7 @@ static int64_t giveStatistics(StepOp step) {
     for (Operation *op : found) {
       op->emitRemark() << "'" << op->getName()
                        << "' op is left to the program: it stands between "
-                          "what the program has and a reduction";
+                          "values that the program computes and a reduction";
       giveTimed(step, op).setPhase(*phase);
       ++count;
     }

@@ -52,9 +52,9 @@ LogicalResult bagua::expectServed(AllReduceOp reduce,
     return success();
   AxisSet all = readAxes(cluster, cluster.getAllAxes());
   return reduce.emitOpError()
-         << "can't be left to servers, which sum what all ranks push: expected "
-            "a reduction over all axes of '"
-         << cluster.getSymName() << "', found none over "
+         << "can't be left to servers, which sum the values of all ranks: "
+            "expected a reduction over all axes of '"
+         << cluster.getSymName() << "', found a reduction that leaves out "
          << writeAxes(cluster, all & ~over).str();
 }
 

@@ -42,7 +42,7 @@ static void findBinding(Prediction &prediction) {
       simulation.stepNs > 0 ? busiest / simulation.stepNs : 0;
 }
 
-/// Who runs an update; nothing for other ops.
+/// The side that runs an update; nothing for other ops.
 static std::optional<UpdatesBy> updaterOf(Operation *op) {
   if (cast<StepOpInterface>(op).isUpdate())
     return UpdatesBy::Runtime;
@@ -151,14 +151,15 @@ void bagua::warnOfUnpriced(StepOp step) {
   }
   if (isTable || (unknown == 0 && hasDevice))
     return;
-  InFlightDiagnostic warning = step.emitWarning() << "counts as 0 ns: ";
+  InFlightDiagnostic warning = step.emitWarning()
+                               << "the prediction counts 0 ns for ";
   if (unknown > 0)
     warning << unknown << " of " << count
-            << " compute ops, which have no time, the first of them "
+            << " compute ops, which have no time (the first of them is "
             << stringifyPhaseKind(first.getPhase()) << " \"" << first.getName()
-            << "\"" << (hasDevice ? "" : "; ");
+            << "\")" << (hasDevice ? "" : ", and for ");
   if (!hasDevice)
-    warning << "launches and the runtime's local work, for cluster '@"
+    warning << "launches and the runtime's local work, since cluster '@"
             << step.lookupCluster().getSymName() << "' has no device";
 }
 

@@ -112,7 +112,7 @@ static LogicalResult retarget(ArrayRef<StepOp> steps, ClusterOp old,
     return StepOp(*apart).emitError()
            << "expected a cluster on whose axes " << textOf(old)
            << " can be laid, found " << found
-           << ": the step tells its axes apart";
+           << ": the step uses these axes separately";
   for (StepOp step : steps)
     replaceAxes(step, [&](AxesAttr axes) {
       SmallVector<StringAttr> stand;

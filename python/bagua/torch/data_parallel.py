@@ -144,7 +144,7 @@ class DataParallel(torch.nn.Module):
     def report(self) -> str:
         """What the last steps took on this rank (64 at most), beside what the plan was predicted to take, as text."""
         if not self._open:
-            return "trains by itself, or is closed"
+            return "no report: this DataParallel trains by itself, or is closed"
         return report.describe(self._open.predicted, self._open.session.step_figures())
 
     def synchronize(self) -> None:

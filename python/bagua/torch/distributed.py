@@ -12,7 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 ALONE = "expected model = bagua.torch.DataParallel(model, plan) alone, and no other wrapper"
 
 _CPU = "ranks compute on CPUs so far: leave it out"
-_PLAN = "the plan says which ranks reduce what: leave it out, or say world= where other ranks train"
+_PLAN = "the plan decides which ranks reduce what: leave it out, or pass world= if other ranks train"
 _BUCKETS = "the plan says what is sent at once: compile it with ddp{cap-bytes=...}"
 # By option: what of it changes nothing, and what to do about anything else.
 _OPTIONS: dict[str, tuple[tuple[object, ...], str]] = {
@@ -25,7 +25,7 @@ _OPTIONS: dict[str, tuple[tuple[object, ...], str]] = {
     "bucket_cap_mb_list": ((None,), _BUCKETS),
     "lazy_bucket_allocation": ((False, True), ""),
     "batched_grad_copy": ((False, True), ""),
-    "forward_sync_buffers": ((None,), "say broadcast_buffers"),
+    "forward_sync_buffers": ((None,), "use broadcast_buffers"),
     "check_reduction": ((False,), "leave it out: ranks are always compared"),
     "static_graph": ((False, True), ""),  # it finds params that are never used, and for the rest changes nothing here
     "skip_all_reduce_unused_params": ((False, True), ""),

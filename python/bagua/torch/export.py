@@ -274,7 +274,7 @@ def load(place: str) -> typing.Callable[[], tuple[typing.Any, ...]]:
         raise ExportError(f"expected a file, found no '{path}'")
     spec = importlib.util.spec_from_file_location("exported", path)
     if spec is None or spec.loader is None:
-        raise ExportError(f"expected a file of Python's (.py), found '{path}'")
+        raise ExportError(f"expected a Python file (.py), found '{path}'")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     if not hasattr(module, function or "step"):

@@ -86,7 +86,8 @@ class Gradients:
             # Another thread can't wait while backward is still to give gradients that the wait needs.
             if (self.is_in_step and threading.get_ident() != self._step_thread and torch._C._current_autograd_node() is None and
                     slot in self.given):
-                raise RuntimeError(f"{slot.name}: expected threads to read gradients once backward has returned, found one that does before")
+                raise RuntimeError(f"{slot.name}: expected threads to read gradients after backward has returned, found a thread that reads them "
+                                    "earlier")
             self.wait([slot])
             self.put_back([slot])
 

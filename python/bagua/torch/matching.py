@@ -27,7 +27,7 @@ def listed(names: typing.Iterable[str], most: int = 8) -> str:
 
 def _check_param(name: str, param: torch.nn.Parameter, tensor: runtime.Tensor) -> None:
     if torch.nn.parameter.is_lazy(param):
-        raise ValueError(f"{name}: expected a param that has its shape, found one of a lazy module before its first forward")
+        raise ValueError(f"{name}: expected a param with a shape, found a param of a lazy module that has not run forward yet")
     if param.device.type != "cpu":
         raise ValueError(f"{name}: expected a param on the CPU, found one on {param.device}")
     if param.dtype not in TYPES:

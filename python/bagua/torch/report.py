@@ -40,7 +40,7 @@ def other_mode(plan: runtime.Plan, overlap: str) -> str | None:
         return ('overlap="step": the plan has updates right after backward: expected one that was made with updates=late, which sends '
                 "first what the next forward needs first")
     if overlap == "backward" and plan.has_late_updates:
-        return ('the plan was made with updates=late, for overlap="step": expected that, or a plan that was made with '
+        return ('the plan was made with updates=late, for overlap="step": expected overlap="step", or a plan that was made with '
                 "updates=program")
     return None
 

@@ -157,10 +157,11 @@ class Training:
 
     def check_forward(self) -> None:
         if self.gradients.is_in_step:
-            self.gradients.fail("forward within a step: the last backward did not come to its end")
+            self.gradients.fail("expected the last backward to complete before forward, found it incomplete")
         self.reducer.forget_arrived()
         if not self.is_open:
-            raise RuntimeError("forward of a DataParallel that is closed: its model, or a part of it, was wrapped anew, or close() was called")
+            raise RuntimeError("expected an open DataParallel for forward, found a closed one: close() was called, or the model or a part of it was "
+                               "wrapped again")
         if distributed.is_within():
             self.gradients.fail(f"DataParallel within DistributedDataParallel (accelerator.prepare makes one), which would reduce gradients "
                                 f"twice: {distributed.ALONE}")
@@ -181,8 +182,8 @@ class Training:
             if self._model.has_changed():
                 for name, param in self._module.named_parameters():
                     if param.requires_grad and param not in self._known:
-                        self.gradients.fail(f"{name_in_plan(name)} is to be trained now, and was not when DataParallel was made: expected it "
-                                            "to be made anew, by a plan that has its gradient")
+                        self.gradients.fail(f"{name_in_plan(name)} is to be trained now, and was not when DataParallel was made: wrap the model "
+                                            "again, with a plan that has the gradient of this param")
                 self._agreement.on_model()
                 self.order.meet(is_among_buffers=sent_buffers and self.order.owes_buffers)
             self.reducer.check_hooks()
@@ -193,8 +194,8 @@ class Training:
         if not self.is_open or not any(param in self._known for group in optimizer.param_groups for param in group["params"]):
             return False
         if self.gradients.is_in_step:
-            self.gradients.fail("step() of an optimizer within a backward, or behind one that did not come to its end: its gradients are not "
-                                "reduced")
+            self.gradients.fail("expected the optimizer's step() after a complete backward, found a backward in progress or incomplete: its "
+                                "gradients are not reduced")
         if self.order.owes_step and self._options.find_unused_parameters:
             self.reducer.make_step()
         self._agreement.count_update()

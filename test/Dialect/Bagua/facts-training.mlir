@@ -310,7 +310,7 @@ bagua.step @b on @grid data [node] (batch %x "x" : !t, param %u "u" : !t, optimi
 bagua.training @job {
   // expected-note @+1 {{the other row}}
   bagua.phase @a every 2 offset 0
-  // expected-error @+1 {{expected state 'm' to hold what comes of the same gradients in each row, found others in step 'b'}}
+  // expected-error @+1 {{expected state 'm' to be computed from the same gradients in each row, found other gradients in step 'b'}}
   bagua.phase @b
 }
 
@@ -546,6 +546,6 @@ bagua.training @job {
   bagua.phase @freeze at 8
   // expected-note @+1 {{the other row}}
   bagua.phase @a every 2 offset 0
-  // expected-error @+1 {{expected state 'm' to hold what comes of the same gradients in each row, found others in step 'b'}}
+  // expected-error @+1 {{expected state 'm' to be computed from the same gradients in each row, found other gradients in step 'b'}}
   bagua.phase @b
 }

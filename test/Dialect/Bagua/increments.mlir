@@ -61,7 +61,7 @@ bagua.step @s on @grid (param %w "w" varies [node] : !t, param %u "u" varies [no
   %m = bagua.all_reduce mean %u over [node] : !t
   %d = bagua.linear [1.0, -1.0] (%m, %w) : !t
   %k = bagua.linear [1.0, -1.0] (%m, %u) : !t
-  // expected-error @+1 {{expected nothing but state 'w' in place in what is added to it, found 'u'}}
+  // expected-error @+1 {{expected the increment of state 'w' to use no other state, and this state only in place, found 'u'}}
   bagua.yield add %d, %k : !t, !t
 }
 

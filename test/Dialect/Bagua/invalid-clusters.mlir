@@ -24,13 +24,13 @@ bagua.cluster @c axes [#bagua.axis<"gpu.0", size = 2, latency_ns = 0, bytes_per_
 // -----
 
 // And what their links are is said twice alike.
-// expected-error @+1 {{expected latency, gap, rates and sharers of axis 'gpu.1' to be those of axis 'gpu.0', whose links it has, and tables of neither}}
+// expected-error @+1 {{expected axis 'gpu.1' to have the latency, gap, rates and sharers of axis 'gpu.0', whose links it uses, and no table on either axis}}
 bagua.cluster @c axes [#bagua.axis<"gpu.0", size = 2, latency_ns = 0, bytes_per_s = 1>,
                        #bagua.axis<"gpu.1", size = 2, latency_ns = 0, bytes_per_s = 2, links_of = "gpu.0">]
 
 // -----
 
-// expected-error @+1 {{expected latency, gap, rates and sharers of axis 'gpu.1' to be those of axis 'gpu.0'}}
+// expected-error @+1 {{expected axis 'gpu.1' to have the latency, gap, rates and sharers of axis 'gpu.0'}}
 bagua.cluster @c axes [#bagua.axis<"gpu.0", size = 2, latency_ns = 0, bytes_per_s = 1, gap_ns = 5>,
                        #bagua.axis<"gpu.1", size = 2, latency_ns = 0, bytes_per_s = 1, gap_ns = 6, links_of = "gpu.0">]
 

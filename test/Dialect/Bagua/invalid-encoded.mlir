@@ -25,7 +25,7 @@ bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "
 // A residual is read and written.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
-  // expected-error @+1 {{expected a residual among operands and results alike}}
+  // expected-error @+1 {{expected a residual both as an operand and as a result, or neither}}
   %q = bagua.encode %x feedback %w : (tensor<8xf32>, tensor<8xf32>) -> (!bagua.encoded<tensor<8xf32>, #bagua.signsgd>)
   bagua.yield %w : tensor<8xf32>
 }

@@ -50,7 +50,7 @@ bagua.step @s on @pod data [node, gpu] consistency asp (batch %x "x" : !t, param
   // expected-note @+1 {{the other is here}}
   %q = bagua.push sum %g over [node, gpu] : !t -> !v
   %u = bagua.sgd (%v) grad %p lr 0.1 : !v
-  // expected-error @+1 {{expected what comes after one push, found it after two, each of which is applied alone under consistency asp}}
+  // expected-error @+1 {{expected a value that depends on one push, found a value that depends on two, which are applied one by one under consistency asp}}
   %n = bagua.linear [1.0, -0.1] (%u, %q) : !v
   bagua.yield %n : !v
 }

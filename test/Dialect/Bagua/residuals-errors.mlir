@@ -71,7 +71,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residu
   %t1 = bagua.all_gather %q1 over [node] : !q -> !qt
   %m1 = bagua.decode mean %t1 : !qt -> !t
   %n1 = bagua.sgd (%u) grad %m1 lr 0.1 : !t
-  // expected-error @+1 {{expected the next value of residual "e" to be what its encode has left over, used here alone}}
+  // expected-error @+1 {{expected the next value of residual "e" to be the error that its encode returns, with no other use of that error}}
   bagua.yield %n, %d1, %n1, %d : !t, !t, !t, !t
 }
 
@@ -90,7 +90,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residu
   %t = bagua.all_gather %q over [node] : !q -> !qt
   %m = bagua.decode mean %t : !qt -> !t
   %n = bagua.sgd (%w) grad %m lr 0.1 : !t
-  // expected-error @+1 {{expected the next value of residual "e" to be what its encode has left over, used here alone}}
+  // expected-error @+1 {{expected the next value of residual "e" to be the error that its encode returns, with no other use of that error}}
   bagua.yield %n, %d : !t, !t
 }
 
@@ -122,7 +122,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residu
   %m = bagua.all_reduce mean %l over [node] : !t
   %n = bagua.sgd (%w) grad %m lr 0.1 : !t
   %d = bagua.linear [1.0, -1.0] (%g, %w) : !t
-  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to, less what was sent of that, found another}}
+  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to minus the part of that sum which was sent, found another value}}
   bagua.yield %n, %d : !t, !t
 }
 
@@ -153,7 +153,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residu
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
-  // expected-error @+1 {{expected what residual "e" is added to in the next value of a param or of an optimizer's state, found it in none}}
+  // expected-error @+1 {{expected the encoded sum with residual "e" to be used by the next value of a param or of an optimizer's state, found no such use}}
   %q, %d = bagua.encode %g feedback %e : (!t, !t) -> (!q, !t)
   %r = bagua.all_reduce mean %g over [node] : !t
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
@@ -169,7 +169,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residu
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
-  // expected-error @+1 {{expected what residual "e" is added to in the next value of a param or of an optimizer's state, found it in none}}
+  // expected-error @+1 {{expected the encoded sum with residual "e" to be used by the next value of a param or of an optimizer's state, found no such use}}
   %q, %d = bagua.encode %x feedback %e : (!t, !t) -> (!q, !t)
   %t = bagua.all_gather %q over [node] : !q -> !qt
   %k = bagua.decode mean %t : !qt -> !t
@@ -187,7 +187,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residu
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
-  // expected-error @+1 {{expected what residual "e" is added to in the next value of a param or of an optimizer's state, found it in none}}
+  // expected-error @+1 {{expected the encoded sum with residual "e" to be used by the next value of a param or of an optimizer's state, found no such use}}
   %q, %d = bagua.encode %g feedback %e : (!t, !t) -> (!q, !t)
   %t = bagua.all_gather %q over [node] : !q -> !qt
   %k = bagua.decode mean %t : !qt -> !t
@@ -210,7 +210,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residu
   %y = bagua.linear [1.0, 1.0] (%g, %e) : !t
   %r = bagua.all_reduce mean %g over [node] : !t
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
-  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to, less what was sent of that, found another}}
+  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to minus the part of that sum which was sent, found another value}}
   bagua.yield %n, %y : !t, !t
 }
 
@@ -227,7 +227,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residu
   %y = bagua.linear [1.0, 1.0] (%g, %e) : !t
   %r = bagua.all_reduce mean %y over [node] : !t
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
-  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to, less what was sent of that, found another}}
+  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to minus the part of that sum which was sent, found another value}}
   bagua.yield %n, %y : !t, !t
 }
 
@@ -245,7 +245,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residu
   %r = bagua.all_reduce mean %y over [node] : !t
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
   %d = bagua.linear [0.0, 0.0] (%y, %r) : !t
-  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to, less what was sent of that, found another}}
+  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to minus the part of that sum which was sent, found another value}}
   bagua.yield %n, %d : !t, !t
 }
 
@@ -265,7 +265,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residu
   %c = bagua.cast %k : tensor<8xbf16> -> !t
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
   %d = bagua.linear [1.0, -1.0] (%y, %c) : !t
-  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to, less what was sent of that, found another}}
+  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to minus the part of that sum which was sent, found another value}}
   bagua.yield %n, %d : !t, !t
 }
 
@@ -330,7 +330,7 @@ bagua.step @b on @grid data [node] (batch %x "x" : !t, param %w "u" : !t, residu
 bagua.training @job {
   // expected-note @+1 {{the other row}}
   bagua.phase @a every 2 offset 0
-  // expected-error @+1 {{expected state 'e' to hold what comes of the same gradients in each row, found others in step 'b'}}
+  // expected-error @+1 {{expected state 'e' to be computed from the same gradients in each row, found other gradients in step 'b'}}
   bagua.phase @b
 }
 
@@ -367,7 +367,7 @@ bagua.step @b on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, param 
 bagua.training @job {
   // expected-note @+1 {{the other row}}
   bagua.phase @a until 100
-  // expected-error @+1 {{expected state 'e' to hold what comes of the same gradients in each row, found others in step 'b'}}
+  // expected-error @+1 {{expected state 'e' to be computed from the same gradients in each row, found other gradients in step 'b'}}
   bagua.phase @b
 }
 

@@ -12,7 +12,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, optimi
   // expected-note @+1 {{the update is here}}
   %n, %a = bagua.sgd (%w, %m) momentum 0.9 grad %r lr 0.1 : !t
   %d = bagua.linear [2.0] (%a) : !t
-  // expected-error @+1 {{expected the next value of state 'm' to be what its update made of it, found another}}
+  // expected-error @+1 {{expected the next value of state 'm' to be the result of its update, found another value}}
   bagua.yield %n, %m : !t, !t
 }
 
@@ -27,7 +27,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, optimi
   %r = bagua.all_reduce mean %g over [node] : !t
   // expected-note @+1 {{the update is here}}
   %n, %a = bagua.sgd (%w, %m) momentum 0.9 grad %r lr 0.1 : !t
-  // expected-error @+1 {{expected the next value of state 'm' to be what its update made of it, found another}}
+  // expected-error @+1 {{expected the next value of state 'm' to be the result of its update, found another value}}
   bagua.yield %n, %m, %a : !t, !t, !t
 }
 

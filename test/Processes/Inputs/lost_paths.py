@@ -22,7 +22,7 @@ HOSTS, LIMIT = 3, 15
 # Heartbeats and records without data are smaller, what carries data is not.
 LARGE = 600
 # The end of the error: where neither host is rank 0's, and where one is.
-STILL = ["though rank 0 hears of both", "though what is small passes, by which they hear of each other"]
+STILL = ["although rank 0 still hears from both", "although small messages, such as heartbeats, still pass between them"]
 
 
 class Path:

@@ -19,7 +19,7 @@
 
 // Communication by its name, its channel, its groups, its pairs, its mesh, or by what a kernel says.
 // CHECK: bagua.compute forward "ragged"(%x) communicates varies [data]
-// SAID: remark: {{.*}}'stablehlo.custom_call' @ragged_all_to_all communicates, or may, in a way that is not read; kept as it is: no pass plans it
+// SAID: remark: {{.*}}'stablehlo.custom_call' @ragged_all_to_all communicates, or may communicate, in a form that the import does not read: it is kept as it is, and no pass plans it
 // CHECK: "start"(%x) communicates varies [data]
 // CHECK: "mpi"(%x) communicates varies [data]
 // CHECK: "nccl"(%x) communicates varies [data]
@@ -34,7 +34,7 @@
 // Who has side effects and is not known to have no others may communicate.
 // CHECK: "side_effect"(%x) communicates varies [data]
 // CHECK: "io_callback"(%x) communicates varies [data]
-// SAID: remark: {{.*}}'stablehlo.custom_call' @xla_ffi_python_cpu_callback communicates, or may
+// SAID: remark: {{.*}}'stablehlo.custom_call' @xla_ffi_python_cpu_callback communicates, or may communicate
 
 // Communication in what an op names.
 // CHECK: "called"(%x) communicates varies [data]

@@ -338,7 +338,7 @@ def a_step_that_is_skipped(rank):
     rank.parallel.close()
 
 
-@kind("forward within a step: the last backward did not come to its end")
+@kind("expected the last backward to complete before forward, found it incomplete")
 def an_error_in_backward_that_is_passed_over(rank):
     def fail(_):
         raise ArithmeticError("for a test")
@@ -376,7 +376,7 @@ def a_gradient_that_a_thread_reads_within_backward(rank):
     rank.model.images.weight.register_hook(read_beside)
     rank.train()
     rank.check()
-    expected = ["out.weight: expected threads to read gradients once backward has returned, found one that does before"] * STEPS
+    expected = ["out.weight: expected threads to read gradients after backward has returned, found a thread that reads them earlier"] * STEPS
     if errors != (expected if rank.is_other() and rank.way == "step" else []):
         raise AssertionError(f"found the errors {errors}")
 

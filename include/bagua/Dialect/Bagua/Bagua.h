@@ -66,7 +66,7 @@ inline llvm::hash_code hash_value(const Encoding &encoding) {
   return hash;
 }
 
-/// What a pass may make of a reduction.
+/// The ways in which a pass may rewrite a reduction.
 enum class Rewriting {
   /// One bucket with others, or several parts.
   Bucket,
@@ -134,8 +134,8 @@ struct BucketView {
   LayoutAttr striped;
 };
 
-/// What an instruction of a plan has beside values, axes and reduction. Fields
-/// that an opcode does not use keep their defaults (docs/PlanFormat.md).
+/// The fields of a plan's instruction beside its values, axes and reduction.
+/// Fields that an opcode does not use keep their defaults (docs/PlanFormat.md).
 struct InstructionFields {
   ExchangePattern pattern = ExchangePattern::Ring;
   llvm::SmallVector<int64_t> shape;
@@ -145,7 +145,7 @@ struct InstructionFields {
   LayoutAttr striped = {};
   llvm::SmallVector<float> constants;
   BiasCorrection biasCorrection = BiasCorrection::None;
-  /// Of an update or a direction.
+  /// The rule of an update or a direction.
   UpdateRule rule = UpdateRule::Sgd;
   /// The rate if it is a literal; otherwise the last operand is the rate.
   std::optional<float> learningRate;

@@ -81,7 +81,7 @@ def Bagua_BiasCorrectionAttr : Bagua_Attr<"BiasCorrection", "bias_correction"> {
 }
 
 def Bagua_UpdateRuleAttr : Bagua_Attr<"UpdateRule", "update_rule"> {
-  let summary = "by what arithmetic an optimizer makes new states";
+  let summary = "rule by which an optimizer computes new states";
   let description = [{
     The words are those of the rows in Support (UpdateRules.h).
 
@@ -208,7 +208,7 @@ def Bagua_HostAttr : Bagua_Attr<"Host", "host"> {
 }
 
 //===----------------------------------------------------------------------===//
-// What is stored where
+// Layouts: the parts of tensors that ranks store
 //===----------------------------------------------------------------------===//
 
 def Bagua_LayoutAttr : Bagua_Attr<"Layout", "layout"> {
@@ -328,7 +328,8 @@ def Bagua_RelationAttr : Bagua_Attr<"Relation", "relation"> {
                      "::mlir::DenseI64ArrayAttr":$pairs), [{
       return $_get($_ctxt, tensor, of, relation, kind, over, split, concat, pairs, ::mlir::FloatAttr());
     }]>,
-    // What becomes of a state: `scaled`, which has a coefficient and no axes, or `broadcast`, which has axes.
+    // A change of a state: `scaled`, which has a coefficient and no axes, or
+    // `broadcast`, which has axes.
     AttrBuilderWithInferredContext<(ins "::mlir::StringAttr":$state, "::bagua::RelationKind":$relation,
                                         "::bagua::AxesAttr":$over, "::mlir::FloatAttr":$coefficient), [{
       return $_get(state.getContext(), state, state, relation, ::bagua::ReduceKind::Sum, over, 0, 0,

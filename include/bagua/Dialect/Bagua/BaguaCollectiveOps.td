@@ -41,8 +41,8 @@ class Bagua_Collective<string mnemonic, dag args, bit reduces, string collective
 }
 
 defvar Bagua_Transit = "bool isTransit() { return true; }\n";
-/// Of a collective after which every rank has the operand's elements where they
-/// were.
+/// The methods of a collective whose result has its elements where the operand
+/// has them, on every rank.
 defvar Bagua_InPlace = [{
   bool isElementwise() { return true; }
   std::optional<unsigned> getInPlaceOperand(unsigned) { return 0; }
@@ -86,8 +86,8 @@ def Bagua_AllReduceOp : Bagua_Collective<"all_reduce",
   }];
 }
 
-/// Of reduce_scatter and all_gather: `dimension` is an attribute where they are
-/// between tensors of each rank's own.
+/// The methods of reduce_scatter and all_gather. The attribute that `dimension`
+/// returns is set if these are between tensors of each rank's own.
 class Bagua_MaybeInPieces<string dimension, string relation> {
   string declarations = !strconcat("bool isInPieces() { return ", dimension, "().has_value(); }\n",
       "bool isTransit() { return !isInPieces(); }\n",

@@ -23,7 +23,7 @@ def Bagua_ComputeOp : Bagua_InStep<"compute",
       bool setResultName(unsigned index, ::mlir::StringAttr name);
       std::string getNameStem(unsigned index);
       std::optional<::bagua::InstructionFields> getInstruction() { return std::nullopt; }
-      /// What result `index` is to the runtime; null if nothing.
+      /// The role of result `index` for the runtime; null if it has none.
       ::bagua::ResultAttr getResultInfo(unsigned index);
       void setResultInfo(unsigned index, ::bagua::ResultAttr info);
     }]> {
@@ -65,7 +65,7 @@ def Bagua_ComputeOp : Bagua_InStep<"compute",
 class Bagua_Rearrange<string mnemonic, dag args, list<Trait> traits = [], code declarations = "">
     : Bagua_InStep<mnemonic, args, traits # [Pure], declarations>;
 
-/// Of concat and split.
+/// The methods that concat and split share.
 defvar Bagua_Bucket = [{
       bool carriesGradients() { return true; }
       std::optional<::bagua::BucketView> getBucket();

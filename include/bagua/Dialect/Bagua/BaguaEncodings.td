@@ -32,9 +32,9 @@ def Bagua_EncodingAttr : AttrDef<Bagua_Dialect, "Encoding"> {
     /// Whether elements of this type can be encoded.
     bool supports(::mlir::Type elementType) const;
 
-    /// What follows a row's word.
+    /// Parses the parameters that follow a row's word.
     static ::mlir::Attribute parseParameters(::mlir::AsmParser &parser, const ::bagua::EncodingRow &row);
-    /// The word and what follows it.
+    /// Prints the word and the parameters.
     void printWithWord(::mlir::AsmPrinter &printer) const;
   }];
 }

@@ -1,8 +1,8 @@
 //===- BaguaInterfaces.td - Interfaces of the dialect ------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What every pass may ask of every op inside a step, so that none has to switch
-// over op kinds.
+// The interface of all ops inside a step. Passes ask ops through it, so no pass
+// has to switch over op kinds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_INTERFACES_TD
@@ -111,9 +111,9 @@ def Bagua_StepOpInterface : OpInterface<"StepOpInterface"> {
       "return ::bagua::InstructionFields();">,
   ];
   let extraClassDeclaration = [{
-    /// Of a collective, the operand or result that is whole over its axes.
+    /// The operand or result of a collective that is whole over its axes.
     ::mlir::Value getWholeValue();
-    /// Of a collective, the other side.
+    /// The operand or result of a collective that is not its whole value.
     ::mlir::Value getPartialValue();
     bool isUpdate() { return getStateCount() > 0; }
   }];

@@ -1,7 +1,8 @@
 //===- BaguaOpBase.td - Base classes of ops in a step ------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What all ops inside a step share: stream, places, parent and interface.
+// The properties that all ops inside a step share: stream, places, parent and
+// interface.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_OPBASE_TD

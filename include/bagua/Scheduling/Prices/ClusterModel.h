@@ -73,7 +73,7 @@ struct ClusterModel {
   AxisSet serversOn = 0;
   /// The launch of a collective or of a kernel.
   int64_t launchNs = 0;
-  /// What a system takes for each collective besides the launch.
+  /// The time that a system takes for each collective besides the launch.
   int64_t messageNs = 0;
   /// The time that an idle stream takes to wake up before its next task.
   int64_t wakeNs = 0;
@@ -108,9 +108,10 @@ struct ClusterModel {
   /// times of takes as long as other work.
   double localNs(const std::string &work, int64_t bytes) const;
 
-  /// What is wrong with the cluster: no axis or too many, a size, rate or
-  /// number of sharers under 1, sharers that are not whole inner axes and a
-  /// part of the next one, a table that doesn't ascend. Nothing if it is sound.
+  /// Describes what is wrong with the cluster: no axis or too many, a size,
+  /// rate or number of sharers under 1, sharers that are not whole inner axes
+  /// and a part of the next one, a table that doesn't ascend. Nothing if it is
+  /// sound.
   std::optional<std::string> check() const;
 };
 

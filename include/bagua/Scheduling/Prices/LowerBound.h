@@ -68,7 +68,7 @@ struct BoundProblem {
   /// By ascending op. `gradients` has their traffic.
   std::vector<BoundWait> waits;
 
-  /// What is wrong with the problem; nothing if it is sound.
+  /// Describes what is wrong with the problem; nothing if it is sound.
   std::optional<std::string> check() const;
 };
 

@@ -62,7 +62,7 @@ enum class Hierarchy {
   Multilevel,
 };
 
-/// Who sums the results of the inner phases.
+/// The processes that sum the results of the inner phases.
 enum class SummedBy { Ranks, Servers };
 
 /// The decisions that a kind of form stands for.
@@ -173,8 +173,8 @@ inline constexpr std::array<std::string_view, 3> kWordsOf<HalvesChoice> = {
 /// The forms of an all_reduce that is cut in halves that way.
 AllowedForms halvedForms(HalvesChoice choice);
 
-/// What is left of them for values that collectives can't reduce: there is
-/// nothing between two halves.
+/// The forms of `allowed` that are left for values on `wire`. If collectives
+/// can't reduce these values, an all_reduce in two halves becomes a flat one.
 AllowedForms formsForWire(const AllowedForms &allowed, const Encoding &wire);
 
 struct AllReduceForm {

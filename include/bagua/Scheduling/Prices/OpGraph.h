@@ -1,10 +1,10 @@
 //===- OpGraph.h - One step's ops as index arrays -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What scheduling needs to know of a step: which ops the program runs and which
-// the runtime, what each op waits for, what it costs, and which states it reads
-// and leaves behind. Passes read a step into a graph; a search makes one from a
-// plan of the communication alone.
+// The facts about a step that scheduling needs: which ops the program runs and
+// which the runtime, what each op waits for, what it costs, and which states it
+// reads and leaves behind. Passes read a step into a graph; a search makes one
+// from a plan of the communication alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_PRICES_OPGRAPH_H
@@ -121,17 +121,17 @@ struct LaunchSchedule {
   /// By op: if the program runs the op in the next step, the op of that step
   /// right before which it runs; else -1. Such ops come last in the order.
   std::vector<int32_t> lateBefore;
-  /// What an op waits for besides its operands. Ops of the runtime wait for
-  /// other ops, ops of the program for states that the previous step left.
+  /// The waits of an op besides those for its operands. Ops of the runtime wait
+  /// for other ops, ops of the program for states that the previous step left.
   struct Delay {
     int32_t op;
     std::vector<int32_t> after;
   };
   std::vector<Delay> delays;
 
-  /// What is wrong with the schedule for this graph: an op is missing, stands
-  /// before an op that it uses or waits for, or is on a stream of the other
-  /// side. Nothing if it is sound.
+  /// Describes what is wrong with the schedule for this graph: an op is
+  /// missing, stands before an op that it uses or waits for, or is on a stream
+  /// of the other side. Nothing if it is sound.
   std::optional<std::string> verify(const OpGraph &graph) const;
 };
 

@@ -11,7 +11,7 @@
 
 namespace bagua {
 
-/// What a device can do at best.
+/// The best figures that a device can reach.
 struct DeviceRates {
   int64_t flopPerS;
   int64_t bytesPerS;

@@ -120,9 +120,9 @@ public:
     return dependencies.data() + firstDependency[task + 1];
   }
 
-  /// What is wrong with the graph: a number out of range, a negative time, a
-  /// dependency on a later task of the same step, no task at all. Nothing if it
-  /// is sound.
+  /// Describes what is wrong with the graph: a number out of range, a negative
+  /// time, a dependency on a later task of the same step, no task at all.
+  /// Nothing if it is sound.
   std::optional<std::string> check() const;
 
 private:

@@ -36,7 +36,7 @@ struct OrderingProblem {
   std::vector<std::vector<int32_t>> dependencies;
   std::vector<MemoryAccess> accesses;
 
-  /// What is wrong with the input; nothing if it is sound.
+  /// Describes what is wrong with the input; nothing if it is sound.
   std::optional<std::string> check() const;
 };
 

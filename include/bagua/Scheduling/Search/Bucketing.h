@@ -38,10 +38,10 @@ using Bucket = std::vector<int32_t>;
 struct BucketingProblem {
   std::vector<BucketingTensor> tensors;
 
-  /// What is wrong with the input; nothing if it is sound.
+  /// Describes what is wrong with the input; nothing if it is sound.
   std::optional<std::string> check() const;
-  /// What is wrong with a solution: a tensor in no bucket or in two, or a
-  /// bucket of two classes.
+  /// Describes what is wrong with a solution: a tensor in no bucket or in two,
+  /// or a bucket of two classes.
   std::optional<std::string> verify(const std::vector<Bucket> &buckets) const;
 };
 

@@ -97,7 +97,7 @@ struct CommunicationProblem {
   /// Whether servers can sum the encoding in which gradients are sent.
   bool canServeWire = true;
 
-  /// What is wrong with the problem; nothing if it is sound.
+  /// Describes what is wrong with the problem; nothing if it is sound.
   std::optional<std::string> check() const;
   /// Whether servers can sum all of the gradients.
   bool canServeAll() const;
@@ -132,7 +132,7 @@ private:
   std::vector<FormKind> forms;
 };
 
-/// What a plan decides about some gradients that follow each other.
+/// A plan's decisions about some gradients that follow each other.
 struct PlannedBucket {
   int32_t gradients = 1;
   /// The number of messages; they differ by at most one element.
@@ -215,8 +215,8 @@ checkParts(const std::vector<PlannedBucket> &buckets);
 /// The wire that all buckets have; the default wire if they differ.
 Encoding commonWire(const std::vector<PlannedBucket> &buckets);
 
-/// What is wrong with a plan's decisions about the `expected` (at least one)
-/// other all_reduces; empty if nothing is.
+/// Describes what is wrong with a plan's decisions about the `expected` (at
+/// least one) other all_reduces; empty if nothing is.
 std::string checkOthers(const std::vector<PlannedBucket> &others,
                         size_t expected);
 

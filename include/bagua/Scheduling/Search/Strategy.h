@@ -25,7 +25,7 @@ inline constexpr int64_t kDefaultEvaluations = 2000;
 /// parallelism, in which each gradient becomes the mean over all ranks.
 inline constexpr std::string_view kDataParallel = "all-reduce";
 
-/// What a strategy may do to the numbers of a step.
+/// The effects that a strategy may have on the numbers of a step.
 enum class StrategyClass {
   /// They stay the same, up to the order of sums.
   Lossless,
@@ -39,32 +39,32 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<StrategyClass> = {
     "lossless", "lossy", "relaxed"};
 
-/// Who sums gradients if a pass may choose: the ranks, all servers a part each,
-/// or one server for each gradient.
+/// The processes that sum gradients if a pass may choose: the ranks, all
+/// servers a part each, or one server for each gradient.
 enum class ServerUse { None, Spread, Balanced };
 
 template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<ServerUse> = {
     "none", "spread", "balanced"};
 
-/// Who runs the updates of whole tensors: the program at the end of its step,
-/// the program right before the next step needs them (LateOps.h), or the
-/// runtime.
+/// The side that runs the updates of whole tensors: the program at the end of
+/// its step, the program right before the next step needs them (LateOps.h), or
+/// the runtime.
 enum class UpdatesBy { Program, Late, Runtime };
 
 template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<UpdatesBy> = {
     "program", "late", "runtime"};
 
-/// Who may run the updates: a search chooses from these. Not every program can
-/// run updates late, so a user has to ask for that.
+/// The sides that may run the updates: a search chooses from these. Not every
+/// program can run updates late, so a user has to ask for that.
 enum class AllowedUpdates { Any, Program, Late, Runtime };
 
 template <>
 inline constexpr std::array<std::string_view, 4> kWordsOf<AllowedUpdates> = {
     "any", "program", "late", "runtime"};
 
-/// What a user fixes for all strategies alike.
+/// The choices that a user makes for all strategies alike.
 struct UserChoices {
   /// The encoding in which float32 gradients are sent.
   Encoding wire = {};
@@ -128,7 +128,7 @@ struct StrategyOptions {
 };
 
 struct Strategy {
-  /// What a row is used for.
+  /// The purpose of a row.
   enum class Use {
     /// A published system: listed by --compare, and a starting point for auto.
     Published,

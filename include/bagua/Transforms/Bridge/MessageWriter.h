@@ -23,8 +23,9 @@ inline constexpr llvm::StringLiteral kFormAttr = "bagua.form";
 /// The same of the wire and bagua-cast-wire.
 inline constexpr llvm::StringLiteral kWireAttr = "bagua.wire";
 
-/// What a pass before this one has chosen for the all_reduce in `attribute`,
-/// else `otherwise`. An error where it is no word for a `what`.
+/// The choice that an earlier pass has written to `attribute` of the
+/// all_reduce; `otherwise` if there is none. An error if the attribute is no
+/// word for a `what`.
 template <typename Enum>
 mlir::FailureOr<Enum> readChoice(AllReduceOp reduce, llvm::StringRef attribute,
                                  llvm::StringRef what, Enum otherwise) {

@@ -32,8 +32,8 @@ struct Prediction {
   /// The time of all updates, the program's and the runtime's, one after the
   /// other.
   double updatesNs = 0;
-  /// Who runs updates in the compiled step, which may differ from the sides
-  /// asked for.
+  /// The sides that run updates in the compiled step. They may differ from the
+  /// sides that were asked for.
   std::set<UpdatesBy> updatesBy;
   double bytesSent = 0;
   int64_t peakBytes = 0;

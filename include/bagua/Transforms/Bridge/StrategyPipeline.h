@@ -39,8 +39,8 @@ struct CompiledStep {
 llvm::Expected<llvm::SmallVector<CompiledStep>>
 expandStepList(llvm::StringRef text);
 
-/// What proves the steps of a module together, between both levels and at the
-/// end.
+/// The passes that prove the steps of a module together, between both levels
+/// and at the end.
 inline constexpr llvm::StringLiteral kProofAtGraphLevel = "bagua-verify-graph";
 inline constexpr llvm::StringLiteral kProofOfStates = "bagua-verify-states";
 

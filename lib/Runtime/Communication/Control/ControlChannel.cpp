@@ -89,7 +89,7 @@ absl::StatusOr<std::optional<ControlMessage>> ControlChannel::next() {
   flatbuffers::Verifier verifier(
       reinterpret_cast<const uint8_t *>(whole.data()), whole.size());
   if (!fb::VerifySizePrefixedControlMessageBuffer(verifier))
-    return absl::InvalidArgumentError("bytes that are no message");
+    return absl::InvalidArgumentError("a malformed message");
   ControlMessage message;
   fb::GetSizePrefixedControlMessage(whole.data())->UnPackTo(&message);
   return message;

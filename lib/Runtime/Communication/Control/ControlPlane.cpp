@@ -259,14 +259,16 @@ ControlPlane::await(const std::vector<std::string> &keys,
         return absl::OkStatus();
       if (desertedAt)
         return absl::UnavailableError(
-            absl::StrCat("rank 0 has left, which keeps '", keys[next], "'"));
+            absl::StrCat("rank 0, which keeps texts for all ranks, left before "
+                         "it sent '",
+                         keys[next], "'"));
     }
     if (isOver())
       return absl::CancelledError(
           absl::StrCat("no answer for '", keys[next], "'"));
     if (Clock::now() - begin >= limit)
       return absl::DeadlineExceededError(
-          absl::StrCat("rank 0 keeps no '", keys[next], "'"));
+          absl::StrCat("timed out while waiting for text '", keys[next], "'"));
   }
 }
 
@@ -440,8 +442,8 @@ void ControlPlane::flush(Peer &peer) {
   if (!peer.channel.flush().ok())
     return listen(peer);
   if (peer.channel.unsentBytes() > kMostUnsent)
-    lose(peer, absl::StrCat("it has left ", peer.channel.unsentBytes(),
-                            " bytes unread that it was sent"));
+    lose(peer, absl::StrCat("it has not read ", peer.channel.unsentBytes(),
+                            " bytes that were sent to it"));
 }
 
 void ControlPlane::listen(Peer &peer) {
@@ -583,8 +585,8 @@ void ControlPlane::findSilent(Clock::time_point now) {
 void ControlPlane::findDeserted(Clock::time_point now) {
   if (desertedAt && !hasFailed && now - *desertedAt >= patience &&
       events.isWaiting && events.isWaiting())
-    reportLoss(0, "rank 0 is lost: its process ended, by which others heard of "
-                  "each other");
+    reportLoss(0, "rank 0 is lost: its process ended, and the other ranks "
+                  "exchanged their heartbeats through it");
 }
 
 /// Other ranks must not wait for a rank with a hanging thread, even though that

@@ -68,7 +68,7 @@ std::exception_ptr closedBy(const char *why) {
       gloo::IoException(absl::StrCat("Connection closed: ", why)));
 }
 
-std::exception_ptr noMessage(const std::string &found = "what is no message") {
+std::exception_ptr noMessage(const std::string &found = "a malformed message") {
   return std::make_exception_ptr(NoMessage(absl::StrCat("it sent ", found)));
 }
 
@@ -244,7 +244,8 @@ void CatchingPair::transmitAll() {
 size_t CatchingPair::transmit(absl::Span<Op *const> ops) {
   std::array<NonOwningPtr<UnboundBuffer>, kMostAtOnce> buffers;
   std::array<iovec, 2 * buffers.size()> pieces;
-  // Of the next message, by slot: the same again for one that has gone in part.
+  // The number of the next message, by slot. A message that has gone in part
+  // keeps its number.
   std::array<int64_t, kSlots> numbers;
   std::copy(hasGone.begin(), hasGone.end(), numbers.begin());
   msghdr message = {};

@@ -366,7 +366,7 @@ private:
   /// Only Gloo's text tells that the path was lost.
   absl::Status namePath(const absl::Status &status) const {
     return isOfPath(status) ? absl::DeadlineExceededError(absl::StrCat(
-                                  "nothing that was sent was acknowledged for ",
+                                  "no data that was sent was acknowledged for ",
                                   durationToString(patience)))
                             : status;
   }

@@ -51,7 +51,7 @@ absl::Status CallExchange::start() { return post(number + 1); }
 absl::Status CallExchange::post(int64_t call) {
   for (int peer : layout.peers()) {
     std::byte *place = record(side(call), peer);
-    // What was there before must not be taken for what comes.
+    // The record of an earlier call must not be taken for the next one.
     std::memset(place, 0, payloadBegin);
     absl::Status status = group.transport->receive(
         peer, {MessageStream::Calls, call}, place, recordBytes);
@@ -101,7 +101,7 @@ absl::Status CallExchange::take(PeerWaits &waits, int peer,
   if (header->isGoodbye)
     return waits.miss(peer);
   if (!call->isPossible(size))
-    return waits.refuse(peer, "a message that is none");
+    return waits.refuse(peer, "a malformed message");
   std::memcpy(static_cast<void *>(&table[peer]), call, callBytes);
   return absl::OkStatus();
 }

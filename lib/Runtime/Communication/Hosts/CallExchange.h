@@ -44,10 +44,10 @@ public:
   FilledCall filled() { return FilledCall(*this); }
   /// Where its input goes if it is small.
   std::byte *payload() const { return ownRecord(side(number)) + payloadBegin; }
-  /// Of what a record has beside the call, at most.
+  /// The most bytes that a record has beside the call.
   static constexpr int64_t kPayloadBytes = PartMover::kFirstBytes;
 
-  /// Of the last call's records, from and to all peers.
+  /// The tag of the last call's records, from and to all peers.
   Tag tag() const { return {MessageStream::Calls, number}; }
   /// Tells peers that this member is going.
   absl::Status sendGoodbye();
@@ -71,13 +71,13 @@ private:
            (side * group.members.size() + member) * recordBytes;
   }
   std::byte *ownRecord(int side) const { return record(side, group.self); }
-  /// What goes to one peer alone.
+  /// The record that goes to one peer alone.
   std::byte *recordFor(int side, int peer) const {
     return record(side + 2, peer);
   }
   CollectiveCall *callIn(std::byte *place) const;
   CollectiveCall &own() const { return *callIn(ownRecord(side(number))); }
-  /// Of members of this host.
+  /// The last call of a member of this host.
   CollectiveCall &callOf(int neighbour) const {
     return group.neighbours->memory.calls(
         side(number))[layout.placeOf(neighbour)];
@@ -101,7 +101,7 @@ private:
   /// All calls by member, once they are collected.
   std::vector<Line> tableLines;
   CallTable table;
-  /// Of the call in progress.
+  /// The number of the call in progress.
   int64_t number = -1;
 };
 

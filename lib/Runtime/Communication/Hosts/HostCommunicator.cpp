@@ -37,8 +37,8 @@ bool hasParts(const CollectiveCall &call) {
          call.op == CollectiveOp::GatherFromOwners;
 }
 
-/// What outlives the communicator: its connections, and the memory that they
-/// write to.
+/// The state that outlives the communicator: its connections, and the memory
+/// that they write to.
 class Membership final : public Farewell {
 public:
   explicit Membership(HostGroup ownGroup)
@@ -117,7 +117,7 @@ private:
   std::unique_ptr<Membership> membership;
   const HostServices services;
   const CommunicatorOptions options;
-  /// Of what follows when all have come.
+  /// The options for the transfers once all members have entered the call.
   const CommunicatorOptions movingOptions;
   HostGroup &group;
   CallExchange &exchange;
@@ -126,11 +126,11 @@ private:
   PartMover parts;
   StreamTags blocks;
 
-  // Of the call in progress.
-  /// As in messages.
+  // The fields below describe the call in progress.
+  /// The call's name, as in messages.
   std::string_view callName;
-  /// What this member reads and writes: its buffers, or what neighbours can
-  /// reach in their place.
+  /// The memory that this member reads and writes: its buffers, or memory that
+  /// neighbours can reach in their place.
   const std::byte *input = nullptr;
   std::byte *output = nullptr;
   CallBuffers buffers;

@@ -34,13 +34,14 @@ struct HostGroup {
   std::vector<int> members;
   /// By member: a number of its host.
   std::vector<int> hosts;
-  /// Of this rank among the members.
+  /// The index of this rank among the members.
   int self = 0;
   /// The members of this host.
   std::shared_ptr<MemoryGroup> neighbours;
   /// Connected to all other members.
   std::shared_ptr<Transport> transport;
-  /// Of the run: what tells its members from strangers, at most 32 characters.
+  /// The run's secret, which tells its members from strangers; at most 32
+  /// characters.
   std::string secret;
 };
 
@@ -55,7 +56,7 @@ public:
   virtual bool await(Alarm &alarm, Alarm::Time time) = 0;
 };
 
-/// What a communicator needs of its process.
+/// The services that a communicator needs of its process.
 struct HostServices {
   std::shared_ptr<RunState> state;
   /// Outlives the communicator, as `state` does.

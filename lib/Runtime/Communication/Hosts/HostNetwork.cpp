@@ -33,7 +33,7 @@ constexpr int kSpareDescriptors = 4;
 /// Time for a peer to accept a connection. If the connection is taken back
 /// before, Gloo ends the peer's process.
 constexpr std::chrono::milliseconds kAccept(100);
-/// Of the patience: by how much later a path is lost than its host.
+/// A path is lost later than its host by this fraction (1 / 5) of the patience.
 constexpr int kLaterPart = 5;
 /// Where the patience is short: on a path that loses many packets the system
 /// tries again after 0.2 s, 0.4 s, 0.8 s and so on, and some of these are lost.

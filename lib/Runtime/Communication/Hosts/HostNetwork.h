@@ -64,7 +64,7 @@ private:
   std::unique_ptr<Network> network;
   std::unique_ptr<Alarm> bells;
   std::deque<std::unique_ptr<Farewell>> farewells;
-  /// Of groups that have not met.
+  /// The transports of groups that have not met.
   std::vector<std::shared_ptr<Transport>> failed;
 };
 

@@ -38,18 +38,19 @@ class PartMover {
 public:
   PartMover(const HostLayout &layout, Transport &transport, PeerWaits &waits);
 
-  /// Of a contribution that goes with the call itself, at most.
+  /// The most bytes of a contribution that goes with the call itself.
   static constexpr int64_t kFirstBytes = 32 * 1024;
 
   /// A call that is not small begins on this member.
   void begin(const CollectiveCall &call, const NeighbourBuffers &buffers);
-  /// What goes to a peer with the call: its first segment's contribution, or
-  /// nothing. The same by all members, if they agree.
+  /// The bytes that go to a peer with the call: the contribution to its first
+  /// segment, or none. Members whose calls agree decide this alike.
   absl::Span<const std::byte> firstFor(int peer) const;
-  /// Between hosts; `firsts` is by member what has come with its call.
-  /// Afterwards, and when the neighbours are as far,
+  /// Moves parts between hosts. `firsts` has, by member, the bytes that have
+  /// come with its call.
   absl::Status exchange(absl::Span<const std::byte *const> firsts);
-  /// what other members of this host have made or received.
+  /// Copies the parts that other members of this host have computed or
+  /// received. Called after exchange(), once the neighbours are as far.
   void takeFromNeighbours();
 
 private:
@@ -86,7 +87,7 @@ private:
   int owner(int part) const {
     return call->op == CollectiveOp::AllReduce ? part : call->ranks()[part];
   }
-  /// Of a member; -1: it owns none.
+  /// The part that a member owns; -1: it owns none.
   int partOfOwner(int member) const {
     return call->op == CollectiveOp::AllReduce ? member : call->indexOf(member);
   }
@@ -94,7 +95,7 @@ private:
     return partRange(call->count, owners, index);
   }
   ElementRange segmentOf(int index, int64_t segment) const;
-  /// Who of a host gets a part first; -1: nobody there receives.
+  /// The member of a host that gets a part first; -1: no member there receives.
   int delegate(int index, int host) const;
   std::byte *scratchAt(int64_t segment, int peer);
 
@@ -107,7 +108,7 @@ private:
   StreamTags contributions;
   StreamTags results;
 
-  // Of the call in progress.
+  // The fields below describe the call in progress.
   const CollectiveCall *call = nullptr;
   const NeighbourBuffers *buffers = nullptr;
   absl::Span<const std::byte *const> firsts;

@@ -41,8 +41,9 @@ constexpr std::chrono::seconds kConnectPatience(5);
 /// Behind the key of an address: its owner goes to the peer's.
 constexpr char kTakenUp[] = " taken up";
 
-/// What `from` shows `to`: the run's secret is not read from it. It tells peers
-/// from who came by chance (a scanner, another job's rank); nobody is kept from
+/// The greeting by which `from` proves to `to` that it knows the run's secret,
+/// without revealing the secret. It tells peers from processes that connect by
+/// chance (a scanner, another job's rank). It does not keep anybody from
 /// listening to the network, where nothing is encrypted.
 std::string greetingOf(const HostGroup &group, int from, int to) {
   return derive(group.secret, absl::StrCat("greeting in '", group.name, "' of ",

@@ -139,7 +139,7 @@ absl::Status PeerWaits::awaitSent() {
       state->abort(absl::DeadlineExceededError(absl::StrCat(
           describe(), " waited ",
           durationToString(isMoving ? movingLimit : options.timeout),
-          " for others to take what it sent")));
+          " for other ranks to receive its data")));
       return state->status();
     }
     bell.set(deadline);
@@ -169,9 +169,9 @@ std::string PeerWaits::describePath(int peer, absl::string_view found) const {
   return absl::StrCat(": rank ", own, " (", ends.own, ") and rank ", other,
                       " (", ends.peer, ") have lost each other: ", found,
                       own == 0 || other == 0
-                          ? ", though what is small passes, by which they hear "
-                            "of each other"
-                          : ", though rank 0 hears of both");
+                          ? ", although small messages, such as heartbeats, "
+                            "still pass between them"
+                          : ", although rank 0 still hears from both");
 }
 
 absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
@@ -180,7 +180,7 @@ absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
   const int rank = peer < 0 ? -1 : group.members[peer];
   std::string why = absl::StrCat(": ", failure.message());
   if (absl::IsDataLoss(failure)) {
-    // Of which no other news tells.
+    // No other news tells of this loss.
     why = absl::StrCat(": rank ", rank, " is lost: ", failure.message());
   } else if (absl::IsDeadlineExceeded(failure) && peer >= 0) {
     // Had a host been lost, that would be known by now.
@@ -197,7 +197,8 @@ absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
         !aborted.ok())
       return aborted;
     if (peer >= 0)
-      why = isOfPath ? describePath(peer, "the other one gave up what was not "
+      why = isOfPath ? describePath(peer, "the other rank closed the "
+                                          "connection, as its data was not "
                                           "acknowledged")
                      : absl::StrCat(" needs rank ", rank, why);
   }

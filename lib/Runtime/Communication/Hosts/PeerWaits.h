@@ -23,7 +23,7 @@
 
 namespace bagua::runtime {
 
-/// Of one communicator, by its thread. Never allocates but for an error.
+/// The waits of one communicator, on its thread. Allocates only for an error.
 class PeerWaits {
 public:
   /// `options` outlive it.

@@ -51,7 +51,7 @@ struct Record {
 /// InvalidArgument if no record begins like this.
 absl::StatusOr<std::optional<Record>> takeRecord(absl::string_view &rest) {
   const auto none = [] {
-    return absl::InvalidArgumentError("found bytes that are no record");
+    return absl::InvalidArgumentError("found a malformed record");
   };
   uint64_t sizes[2] = {0, 0};
   size_t at = 0;
@@ -86,7 +86,8 @@ absl::StatusOr<size_t> readRecords(absl::string_view all, See see) {
   const absl::string_view begin = all.substr(0, kFirstLine.size());
   if (!absl::StartsWith(kFirstLine, begin))
     return absl::InvalidArgumentError(
-        "expected a file of ranks that meet, or none, found another one");
+        "expected a rendezvous file or no file at this path, found a file of "
+        "another kind");
   if (begin.size() < kFirstLine.size())
     return 0;
   absl::string_view rest = all.substr(kFirstLine.size());

@@ -216,7 +216,7 @@ std::string Coordinator::objection(const ControlMessage &hello) const {
   // cut.
   if (why.empty() && !isMissing(hello.rank) &&
       members[hello.rank].process != hello.process)
-    return absl::StrCat("rank ", hello.rank, " has come twice");
+    return absl::StrCat("two processes have joined as rank ", hello.rank);
   return why;
 }
 
@@ -402,9 +402,10 @@ absl::Status Guest::findCoordinator() {
   // The text may contain the secret, so it is not shown.
   if (!found.ok() || words.size() != 3)
     return absl::InvalidArgumentError(
-        absl::StrCat("the store says ", words.size(),
-                     " words of rank 0, the first of them '", words[0],
-                     "': expected its address, a secret and its network"));
+        absl::StrCat("the entry of rank 0 in the store has ", words.size(),
+                     " words, the first of them '", words[0],
+                     "': expected 3 words, rank 0's address, a secret and its "
+                     "network"));
   address = *std::move(found);
   secret = words[1];
   // The record may be a former run's, to be followed by another one.
@@ -412,8 +413,8 @@ absl::Status Guest::findCoordinator() {
       words[2] != absl::BytesToHexString(options.network))
     return absl::FailedPreconditionError(absl::StrCat(
         "rank 0 listens at ", words[0],
-        " of another host, where this one can't reach it: expected it to be "
-        "told an address or an interface that others reach"));
+        " of another host, which this host can't reach: expected rank 0 to "
+        "have an address or an interface that other hosts reach"));
   return absl::OkStatus();
 }
 
@@ -458,7 +459,7 @@ absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel,
   const bool isCut = lastHeard + kPatience > deadline;
   return absl::Status(
       isCut ? absl::StatusCode::kCancelled : absl::StatusCode::kUnavailable,
-      absl::StrCat("rank 0 at ", toString(address), " says nothing"));
+      absl::StrCat("rank 0 at ", toString(address), " does not answer"));
 }
 
 absl::StatusOr<Joined> Guest::attempt() {

@@ -290,9 +290,9 @@ connectLaunched(const Launch &launch, const std::string &rendezvous,
   }
   if (place.empty())
     return absl::FailedPreconditionError(absl::StrCat(
-        launch.launcher, " says of no address at which the run's ", launch.size,
-        " processes could meet: expected a rendezvous, such as 10.0.0.1:29500 "
-        "or a file that all can reach"));
+        launch.launcher, " names no address at which the run's ", launch.size,
+        " processes can meet: expected a rendezvous, such as 10.0.0.1:29500 or "
+        "a file that all of them can reach"));
   if (place.find('/') != std::string::npos) {
     options.store = createFileStore(place);
   } else {

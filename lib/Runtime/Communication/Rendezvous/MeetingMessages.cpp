@@ -143,13 +143,15 @@ absl::StatusOr<std::optional<Joined>> readAnswer(const ControlMessage &said,
                                                  const JoinOptions &options) {
   if (!isDerived(said.proof, secret, purposeOf(hello, "rank 0")))
     return absl::AbortedError(
-        absl::StrCat("who listens there does not prove to be rank 0: he does "
-                     "not know the run's ",
+        absl::StrCat("the process that listens there is not rank 0 of this "
+                     "run: it does not know the run's ",
                      options.store ? "secret" : "name"));
   switch (said.kind) {
   case ControlKind::Heartbeat:
     if (said.text.size() > kMostText)
-      return absl::AbortedError("rank 0 says too much");
+      return absl::AbortedError(
+          absl::StrCat("rank 0 sent a text of ", said.text.size(),
+                       " bytes, expected at most ", kMostText));
     return std::nullopt;
   case ControlKind::Welcome:
     return readWelcome(said, secret, options);

@@ -279,10 +279,10 @@ absl::StatusOr<Descriptor> acceptFrom(const Descriptor &listener) {
   Descriptor result(accept4(listener.number(), nullptr, nullptr,
                             SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!result && isOutOfDescriptors(errno))
-    return failure("can't take one up");
+    return failure("can't accept a connection");
   if (!result && (errno == ENOBUFS || errno == ENOMEM))
     return absl::ResourceExhaustedError(
-        absl::StrCat("can't take one up: ", std::strerror(errno)));
+        absl::StrCat("can't accept a connection: ", std::strerror(errno)));
   int yes = 1;
   if (result)
     setsockopt(result.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -316,8 +316,8 @@ absl::Status giveDescriptor(const std::string &name, int given, int takers,
                                  std::min(deadline, Clock::now() + kLook));
     if (Clock::now() >= deadline)
       return absl::DeadlineExceededError(
-          absl::StrCat(left, " of the host's ranks did not come for its shared "
-                             "memory"));
+          absl::StrCat(left, " of the host's ranks did not fetch its shared "
+                             "memory in time"));
     if (!hasCome)
       continue;
     auto accepted = acceptFrom(listener);
@@ -370,7 +370,7 @@ absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
     // A descriptor that this process has no room for is left out of the
     // message.
     if (box.message.msg_flags & MSG_CTRUNC)
-      return failureBy(EMFILE, "can't take up the host's shared memory");
+      return failureBy(EMFILE, "can't receive the host's shared memory");
     cmsghdr *header = CMSG_FIRSTHDR(&box.message);
     if (!header || header->cmsg_type != SCM_RIGHTS)
       continue;

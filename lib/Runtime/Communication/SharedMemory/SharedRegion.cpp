@@ -129,16 +129,17 @@ absl::Status SharedRegion::map() {
 }
 
 std::string SharedRegion::reasonOfSize() const {
-  return isLimited ? ", by the size that is set or the limit of files (ulimit "
-                     "-f) where it was made"
+  return isLimited ? ", as limited by the size that was set, or by the file "
+                     "size limit (ulimit -f) of the process that created the "
+                     "memory"
                    : "";
 }
 
 absl::StatusOr<std::byte *> SharedRegion::allocate(size_t bytes, Use use) {
   if (bytes > partBytes)
     return absl::ResourceExhaustedError(
-        absl::StrCat("shared memory: ", bytes, " bytes are more than the ",
-                     partBytes, " that a rank may have", reasonOfSize()));
+        absl::StrCat("shared memory: expected at most ", partBytes,
+                     " bytes for a rank", reasonOfSize(), ", found ", bytes));
   bytes = std::max(roundToPage(bytes), roundToPage(1));
   std::lock_guard<std::mutex> lock(mutex);
   if (withdrawn)
@@ -152,8 +153,9 @@ absl::StatusOr<std::byte *> SharedRegion::allocate(size_t bytes, Use use) {
   }
   if (partBytes - at < bytes)
     return absl::ResourceExhaustedError(
-        absl::StrCat("shared memory: no ", bytes, " bytes are left of ",
-                     partBytes, reasonOfSize()));
+        absl::StrCat("shared memory: fewer than ", bytes,
+                     " bytes in one piece are left of the rank's ", partBytes,
+                     reasonOfSize()));
   taken[at] = {bytes, use};
   return space.base + partBegin + at;
 }

@@ -33,12 +33,12 @@ template <typename Pointer> struct Range {
   int64_t bytes = 0;
 };
 
-/// What goes from one member to another over one connection.
+/// The messages from one member to another over one connection.
 struct Lane {
   struct Messages {
     std::deque<Range<const void *>> sent;
     std::deque<Range<void *>> posted;
-    /// Of those sent, how many may be copied.
+    /// The number of sent messages that may be copied.
     size_t offered = 0;
     /// Since the connection was made.
     int64_t sentCount = 0;
@@ -123,7 +123,7 @@ struct Hub {
   int64_t state = 0;
 };
 
-/// What a member has sent may go.
+/// Lets the messages go that a member has sent.
 void Hub::offer(int self) {
   bool isNew = false;
   for (int peer = 0; peer < static_cast<int>(members.size()); ++peer) {

@@ -32,7 +32,7 @@ struct EncodingKernel {
                  int64_t begin, int64_t size, float *to);
 };
 
-/// What a part begins with.
+/// The beginning of a part.
 struct PartHeader {
   float statistics[2];
   uint32_t flags;

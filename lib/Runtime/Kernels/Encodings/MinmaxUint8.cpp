@@ -74,7 +74,7 @@ void encode(const Encoding &encoding, DataType type, const std::byte *elements,
     writeHeader({{0, 0}, PartHeader::kNotFinite, {}}, part);
     return;
   }
-  // Of -0 and 0 either may come out, depending on the width of vectors.
+  // Whether -0 or 0 comes out depends on the width of vectors.
   low += 0.0f;
   high += 0.0f;
   writeHeader({{low, high}, 0, {}}, part);

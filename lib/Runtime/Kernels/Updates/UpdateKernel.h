@@ -1,10 +1,10 @@
 //===- UpdateKernel.h - The arithmetic of one optimizer ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a kernel computes from, and what it owes. float32, float16 and bfloat16
-// are computed in float32, float64 in its own type; every operation is rounded,
-// in the order of docs/Semantics.md, "Arithmetic". An output may be at the
-// address of any input of the same element size.
+// The arguments and the duties of a kernel. float32, float16 and bfloat16 are
+// computed in float32, float64 in its own type; every operation is rounded, in
+// the order of docs/Semantics.md, "Arithmetic". An output may be at the address
+// of any input of the same element size.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_KERNELS_UPDATES_UPDATEKERNEL_H

@@ -356,8 +356,8 @@ static void remarkUnknown(Operation *op) {
 static void remarkCommunication(Operation *op) {
   emitRemark(op->getLoc())
       << nameWithTarget(op)
-      << " communicates, or may, in a way that is not read; kept as it is: no "
-         "pass plans it";
+      << " communicates, or may communicate, in a form that the import does "
+         "not read: it is kept as it is, and no pass plans it";
 }
 
 LogicalResult Flattener::addOp(Operation *op, OpTraits traits) {
@@ -482,8 +482,8 @@ LogicalResult Flattener::buildMesh() {
            << "expected a step written for one device (pmap, shard_map or "
               "Shardy's manual computation), found "
            << graph.partitions
-           << " partitions left to a partitioner; export_step.py has XLA's do "
-              "its work";
+           << " partitions left to a partitioner; export_step.py runs XLA's "
+              "partitioner first";
   if (namedMesh) {
     graph.mesh = *namedMesh;
   } else {

@@ -266,7 +266,9 @@ void GradientFinder::remarkKept(const FlatOp &op, unsigned param,
                                 StringRef reason) {
   emitRemark(op.loc) << "an all_reduce that reaches param '"
                      << model.arguments[param].name
-                     << "' is kept as it is, not as its gradient's: " << reason;
+                     << "' is kept as it is, and not taken for the reduction "
+                        "of the param's gradient: "
+                     << reason;
 }
 
 /// Removes all reductions of gradients; the others stay as the module wrote
@@ -305,7 +307,8 @@ LogicalResult GradientFinder::findReductions() {
         llvm::all_of(ids, [&](OpId id) { return append(id, reduction); });
     std::string reason = isChain
                              ? whyNoMean(reduction)
-                             : "several reductions reach it that are no chain";
+                             : "several reductions reach it, and they do not "
+                               "form a chain";
     if (reason.empty()) {
       if (failed(strip(param, reduction)))
         return failure();
@@ -642,8 +645,9 @@ LogicalResult GradientFinder::checkMapped(unsigned param, ValueId value) {
   if (const FlatOp *def = graph.defOf(value); def && isCommunication(def->kind))
     return emitError(def->loc)
            << "expected the gradient of '" << argument.name
-           << "' before it is communicated, found the mapping to name what '"
-           << def->source->getName() << "' makes";
+           << "' before it is communicated, found the mapping to name the "
+              "result of '"
+           << def->source->getName() << "'";
   if (argument.isState() && !dependents(graph, value)[nextOf(param)])
     return emitError(graph.loc)
            << "expected a gradient that the next value of '" << argument.name

@@ -105,7 +105,7 @@ std::optional<double> NormFormula::sumOfSquares(const FlatOp &op) {
   return root == kNone ? std::nullopt : squaredNorm(root);
 }
 
-/// What a value is the square of; kNone if it is no square.
+/// The value of which `square` is the square; kNone if it is no square.
 ValueId NormFormula::rootOf(ValueId square) {
   ValueId root = kNone;
   if (const FlatOp *product = opOf(square, "multiply");

@@ -20,7 +20,7 @@ struct TrustRatio {
   ValueId direction = kNone;
   double coefficient = 1;
   double eps = 0;
-  /// What the ratio is computed through.
+  /// The values through which the ratio is computed.
   std::vector<ValueId> inner;
 };
 

@@ -20,8 +20,8 @@ namespace bagua::importer {
 /// An error names what the step lacks, such as an argument without a pair.
 mlir::FailureOr<ImportedStep> recognise(Graph &graph, const Mapping &mapping);
 
-/// What was recognised: roles of arguments, gradients, and reductions that are
-/// nobody's gradient. Then the graph. Nothing reads this text.
+/// Prints the recognised roles of arguments, gradients, and reductions of no
+/// gradient. Prints the graph after them. No program parses this text.
 void dumpModel(llvm::raw_ostream &output, const Graph &graph,
                const ImportedStep &model);
 

@@ -129,8 +129,9 @@ LogicalResult Agreement::fold(Graph &writable) {
       continue;
     if (op.kind == OpKind::ReduceScatter)
       return emitError(op.loc)
-             << "expected 'stablehlo.reduce_scatter' of what differs over "
-                "its group, found what its ranks have alike";
+             << "expected 'stablehlo.reduce_scatter' of a value that differs "
+                "over its whole group, found a value that is the same on some "
+                "or all of its ranks";
     if (failed(foldSame(op, differing)))
       return failure();
   }
@@ -157,8 +158,9 @@ void Agreement::warnOfParams() {
   if (names.empty())
     return;
   InFlightDiagnostic warning = emitWarning(graph.loc);
-  warning << "ranks come to disagree over " << graph.mesh.only(axes).str()
-          << " on param '" << names.front() << "'";
+  warning << "ranks over " << graph.mesh.only(axes).str()
+          << " end the step with different values of param '" << names.front()
+          << "'";
   if (names.size() > 1)
     warning << " and " << names.size() - 1 << " more";
   warning << ": no reduction of the step makes them equal";

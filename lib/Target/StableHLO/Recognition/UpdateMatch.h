@@ -1,7 +1,7 @@
 //===- UpdateMatch.h - Recognising updates by their results ---*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a matcher of one optimizer is asked, and what it answers.
+// The question to a matcher of one optimizer, and its answer.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_UPDATEMATCH_H

@@ -287,7 +287,8 @@ bool UpdateFinder::matchByResults(unsigned param) {
   std::vector<ValueId> gradients;
   llvm::copy_if(region, std::back_inserter(gradients),
                 [&](ValueId value) { return isGradientLike(value, param); });
-  // Of a param in parts, the module's norms are of parts or of the whole.
+  // If a param is in parts, the module's norms may be of the parts or of the
+  // whole.
   bool isInParts =
       graph.arguments[model.arguments[param].argument].sharded != 0;
   for (const MatcherRow &row : kMatchers) {

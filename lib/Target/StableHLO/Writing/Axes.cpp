@@ -60,7 +60,7 @@ FailureOr<AxisMap> AxisMap::get(const Graph &graph, const ImportedStep &model,
     return emitError(graph.loc)
            << "expected a cluster on whose axes the exported mesh "
            << graph.mesh.str()
-           << " can be laid, since the step tells its axes apart, found "
+           << " can be laid, since the step uses its axes separately, found "
            << textOf(cluster);
   map.groups = std::move(*groups);
   return map;

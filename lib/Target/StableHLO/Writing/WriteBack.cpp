@@ -102,8 +102,8 @@ LogicalResult WriteBack::rewire(Operation *source, Operation *user,
       bool isUnknown = isWhole && id != kNone && found == wiring.end() &&
                        !graph.values[id].isStatic;
       if (isUnknown)
-        user->emitError() << "expected all that '" << source->getName()
-                          << "' uses in the module, found less";
+        user->emitError() << "expected all values that '" << source->getName()
+                          << "' uses to be in the module, found one missing";
       if (isUnknown ||
           (found != wiring.end() && failed(setUse(use, found->second, user))))
         return WalkResult::interrupt();
@@ -155,8 +155,8 @@ LogicalResult WriteBack::writeMember(const EmittedOp &entry, Operation *user,
     Value value = wiring.lookup(operand);
     auto [known, isNew] = byId.try_emplace(id->second, value);
     if (!isNew && known->second != value)
-      return user->emitError() << "expected one value in the place of one that "
-                                  "the module uses twice, found two";
+      return user->emitError() << "expected one new value for a value that the "
+                                  "module uses twice, found two new values";
   }
   const FlatOp *op = entry.source == kNone ? nullptr : &graph.ops[entry.source];
   if (op && op->kind == OpKind::Scale) {
@@ -229,7 +229,8 @@ LogicalResult WriteBack::refuseOrigin(Operation *op) {
   return op->emitError()
          << "expected an op of the step that '" << graph.name
          << "' is imported as, found '" << op->getName()
-         << "' of another: is this the module that it was made of?";
+         << "' of another step: is this the module that the step was imported "
+            "from?";
 }
 
 LogicalResult WriteBack::writeOp(Operation *op) {
@@ -359,7 +360,8 @@ LogicalResult WriteBack::run() {
   if (failed(writeStates()))
     return failure();
   if (!sortTopologically(graph.body))
-    return step.emitError() << "expected an order of its ops, found a circle";
+    return step.emitError() << "expected ops that can be put in order, found a "
+                               "cycle of dependencies";
   return removeOld();
 }
 

@@ -131,14 +131,14 @@ class DeferredUpdates:
     def _check_modules(self, model: torch.nn.Module) -> None:
         for name, module in model.named_modules():
             if isinstance(module, torch.jit.ScriptModule) and any(param in self._slots for param in module.parameters(recurse=False)):
-                raise ValueError(f'overlap="step": expected modules that are called as Python\'s, found a scripted one ({name or "the model"}): '
-                                 'overlap="backward" takes it')
+                raise ValueError(f'overlap="step": expected Python modules, found a scripted module ({name or "the model"}): '
+                                 'use overlap="backward" with it')
 
     def _check_optimizer(self) -> None:
         if self._optimizer._optimizer_step_pre_hooks or self._optimizer._optimizer_step_post_hooks:
             raise ValueError('overlap="step": expected an optimizer without hooks around its step')
         if any(group.get("fused") for group in self._optimizer.param_groups):
-            raise ValueError('overlap="step": expected an optimizer that is not fused, which scalers give their scale')
+            raise ValueError('overlap="step": expected an optimizer with fused=False, found a fused one, which gets its scale from a GradScaler')
 
     def _watch_state(self) -> None:
         """Loading makes another one."""
@@ -193,14 +193,14 @@ class DeferredUpdates:
         self._steps_waited_for = 0 if any(slot.state is not State.OWN for slot in self._slots.values()) else self._steps_waited_for + 1
         if self._steps_waited_for == 3:
             warnings.warn('overlap="step": the program reads all gradients before step() (clipping, a scaler or a report does), so updates '
-                          'overlap nothing: expected overlap="backward", or gradients that are left alone')
+                          'overlap nothing: expected overlap="backward", or a program that reads no gradients before step()')
 
     def _has_other_names(self, slot: Slot) -> bool:
         is_found = is_shared(slot.param)
         if is_found and not self._has_warned:
             self._has_warned = True
-            warnings.warn(f'overlap="step": {slot.name} is updated within step(), and nothing overlaps, as something else has its '
-                          "memory (a state_dict(), .data or detach() of it that the program keeps): expected a copy to be kept")
+            warnings.warn(f'overlap="step": {slot.name} is updated within step(), and nothing overlaps, because another object shares '
+                          "its memory (a state_dict(), .data or detach() of it that the program keeps): keep a copy instead")
         return is_found
 
     def carry_out(self, params: typing.Iterable[torch.Tensor], and_ready: bool = False) -> None:
