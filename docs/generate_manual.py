@@ -34,7 +34,9 @@ with its options and their defaults. `bagua-sim --compare` predicts the step tim
 A module of several steps is compiled by one strategy for all, or by one for each:
 `bagua-opt --bagua-strategy='@warmup=ddp{wire=bf16} @compressed=ddp{wire=minmax_uint8} @freeze=ddp'`. Such a list names
 each step once, and has no strategy that searches. `bagua-sim` takes the same list; it predicts each row of the phase
-table and, with `--iterations=10000`, the time of that many iterations.
+table and, with `--iterations=10000`, the time of that many iterations. If one step changes a state that another one's
+updates keep, export asks for `updates=runtime` in both
+([UseInYourProgram.md](UseInYourProgram.md#several-steps-in-one-run)).
 
 The class says what a strategy does to the numbers by default. A *lossless* one computes the step's own numbers, up to
 the order of sums. A *lossy* one rounds gradients on their way. A *relaxed* one is another algorithm than synchronous
@@ -61,7 +63,7 @@ is refused, and `bagua-sim --compare` prints `refused` in its row. With `servers
 | `partition-bytes` | larger gradients are cut into parts of at most so many bytes |
 | `overlap`, `policy` | order of communication (`overlap` of `bagua-allreduce`, `policy` of `custom`): `bsp` (after backward), `wfbp` (as gradients become ready), `priority` (what the next forward needs first), `decoupled` (gathers and pulls last) |
 | `credit-bytes` | with `priority`, the most bytes that may be in flight at once; 0 is one message at a time |
-| `buckets` | of `custom`, a list of all buckets, of gradients in the order in which they become ready. For example, `3*1,12:rail:bf16,1/8:servers+flat` is three buckets of one gradient each; a bucket of twelve gradients, in form `rail` and in bf16; and one gradient in eight parts, which take the forms `servers` (pushed to servers) and `flat` by turns. Forms: `flat`, `leader`, `rail`, `multilevel`, `halves`, `servers`, `rail-servers` |
+| `buckets` | of `custom`, a list of all buckets: of gradients and statistics that are reduced, in the order in which they become ready. For example, `3*1,12:rail:bf16,1/8:servers+flat` is three buckets of one gradient each; a bucket of twelve gradients, in form `rail` and in bf16; and one gradient in eight parts, which take the forms `servers` (pushed to servers) and `flat` by turns. Forms: `flat`, `leader`, `rail`, `multilevel`, `halves`, `servers`, `rail-servers` |
 | `others` | of `custom`, the same for each all_reduce that is in no bucket, in the order of the step; empty is `flat` |
 | `evaluations` | of `auto`, after how many simulated plans the search ends ([Scheduling.md](Scheduling.md#the-search-for-a-plan)) |
 """

@@ -30,6 +30,12 @@ bagua_code onQueue(const char *call, bagua_queue *queue, Body body) {
   });
 }
 
+/// A tensor is given at an address with its size, or at neither.
+absl::Status checkAddress(const char *call, const void *data, size_t bytes) {
+  return data || bytes == 0 ? absl::OkStatus()
+                            : requireAll(call, {{"data", data}});
+}
+
 /// Runs a call on a session that may make work of a queue use the session.
 template <typename Body>
 bagua_code onSessionWith(const char *call, bagua_session *session,
@@ -106,6 +112,10 @@ bagua_code bagua_session_mark_ready_after(bagua_session *session,
   return onSessionWith(
       "bagua_session_mark_ready_after", session, "after", after,
       [&](runtime::Session &session, runtime::Queue &queue) {
+        absl::Status status =
+            checkAddress("bagua_session_mark_ready_after", data, bytes);
+        if (!status.ok())
+          return status;
         return data ? session.markReady(TensorId(tensor), data, bytes, queue)
                     : session.markReady(TensorId(tensor), queue);
       });
@@ -117,6 +127,10 @@ bagua_code bagua_session_mark_absent_after(bagua_session *session,
   return onSessionWith(
       "bagua_session_mark_absent_after", session, "after", after,
       [&](runtime::Session &session, runtime::Queue &queue) {
+        absl::Status status =
+            checkAddress("bagua_session_mark_absent_after", data, bytes);
+        if (!status.ok())
+          return status;
         return data ? session.markAbsent(TensorId(tensor), data, bytes, queue)
                     : session.markAbsent(TensorId(tensor), queue);
       });

@@ -133,6 +133,13 @@ class _TensorNumber(c_uint32):
         return c_uint32(number)
 
 
+def _unsigned(what: str, number: int, limit: int = 2**63) -> int:
+    """The number, checked: ctypes would wrap others around."""
+    if not 0 <= number < limit:
+        raise OverflowError(f"expected {what} from 0 to {limit - 1}, found {number}")
+    return number
+
+
 class _Tensor(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("role", c_int), ("type", c_int), ("shape", POINTER(c_int64)),
                 ("dimensions", c_size_t), ("is_given", c_int), ("is_optional", c_int), ("is_in_arena", c_int)]
@@ -383,7 +390,8 @@ class _Object:
         return self._open_handle
 
     def close(self) -> None:
-        """Frees the handle now, and not only when the object is collected. Using the object afterwards is a ValueError."""
+        """Frees the handle now, and not only when the object is collected. Using the object afterwards is a ValueError. No other thread
+        may be in a call of the object."""
         self._close()
 
     def __enter__(self: _Self) -> _Self:
@@ -555,7 +563,7 @@ class Communicator(_Object):
 
     def agree_on(self, fact: str, value: int, meaning: str | None = None) -> None:
         """States a fact, a number of 64 bits, that all members must state alike in later calls; `meaning` says what it stands for."""
-        _library().communicator_agree_on(self._handle, fact.encode(), value, meaning and meaning.encode())
+        _library().communicator_agree_on(self._handle, fact.encode(), _unsigned("a number", value, 2**64), meaning and meaning.encode())
 
     def all_reduce(self, source: int, target: int, count: int, type: Type, kind: Kind = Kind.SUM) -> None:
         _library().all_reduce(self._handle, source, target, count, type, kind)
@@ -581,6 +589,14 @@ def _array_of(kind: typing.Any, code: str, values: typing.Iterable[int]) -> typi
 def _check_place(address: int | None, size: int | None) -> None:
     if (address is None) != (size is None):
         raise TypeError("expected an address and a size, or neither")
+    if size is not None:
+        _unsigned("a size", size)
+
+
+def _queue_handle(name: str, given: object) -> _Pointer:
+    if not isinstance(given, Queue):
+        raise TypeError(f"{name}: expected a Queue, found {given!r}")
+    return given._handle
 
 
 def buffer_at(address: int, size: int, owner: object) -> typing.Any:
@@ -649,14 +665,15 @@ class Queue(_Object):
 
     def __init__(self, world: World, backend: str | None = None) -> None:
         library, handle = _library(), c_void_p()
-        library.queue_create(world._handle, backend and backend.encode(), byref(handle))
+        library.queue_create(world._handle, None if backend is None else backend.encode(), byref(handle))
         self._own(handle, library.queue_free)
 
     def copy(self, target: int, source: int, size: int) -> None:
-        _library().queue_copy(self._handle, target, source, size)
+        _library().queue_copy(self._handle, _unsigned("an address", target, 2**64), _unsigned("an address", source, 2**64),
+                              _unsigned("a size", size))
 
     def zero(self, target: int, size: int) -> None:
-        _library().queue_zero(self._handle, target, size)
+        _library().queue_zero(self._handle, _unsigned("an address", target, 2**64), _unsigned("a size", size))
 
     def drain(self, limit: float = 0) -> None:
         """Waits until all work is done, for at most `limit` seconds; 0: the world's timeout."""
@@ -671,7 +688,7 @@ class Session(_Object):
         library, handle = _library(), c_void_p()
         # The threads of the session call it, so it must live as long.
         self._on_warning = _warning(on_warning)
-        options = _SessionOptions(_wait_options(timeout, self._on_warning), backend and backend.encode())
+        options = _SessionOptions(_wait_options(timeout, self._on_warning), None if backend is None else backend.encode())
         options.waiting.struct_size = ctypes.sizeof(_SessionOptions)
         library.session_create(plan._handle, world._handle, byref(options), byref(handle))
         self._own(handle, library.session_free)
@@ -716,11 +733,11 @@ class Session(_Object):
 
     def agree_on(self, fact: str, value: int, meaning: str | None = None) -> None:
         """States a fact, a number of 64 bits, that all ranks must state alike for the steps that begin after this call."""
-        _library().session_agree_on(self._handle, fact.encode(), value, meaning and meaning.encode())
+        _library().session_agree_on(self._handle, fact.encode(), _unsigned("a number", value, 2**64), meaning and meaning.encode())
 
     def agree_on_tensor(self, tensor: int, value: int, meaning: str | None = None) -> None:
         """The same for a fact of a tensor, from the next time the tensor is given."""
-        _library().session_agree_on_tensor(self._handle, tensor, value, meaning and meaning.encode())
+        _library().session_agree_on_tensor(self._handle, tensor, _unsigned("a number", value, 2**64), meaning and meaning.encode())
 
     def begin_step(self) -> None:
         _library().session_begin_step(self._handle)
@@ -729,7 +746,7 @@ class Session(_Object):
         """Gives a tensor, which is complete when the work that `after` has so far is done."""
         _check_place(address, size)
         if after is not None:
-            _library().session_mark_ready_after(self._handle, tensor, address, size or 0, after._handle)
+            _library().session_mark_ready_after(self._handle, tensor, address, size or 0, _queue_handle("after", after))
         elif size is None:
             _library().session_mark_ready(self._handle, tensor)
         else:
@@ -750,7 +767,7 @@ class Session(_Object):
     def mark_absent(self, tensor: int, address: int | None = None, size: int | None = None, *, after: Queue | None = None) -> None:
         _check_place(address, size)
         if after is not None:
-            _library().session_mark_absent_after(self._handle, tensor, address, size or 0, after._handle)
+            _library().session_mark_absent_after(self._handle, tensor, address, size or 0, _queue_handle("after", after))
         elif size is None:
             _library().session_mark_absent(self._handle, tensor)
         else:
@@ -761,7 +778,7 @@ class Session(_Object):
         if before is None:
             _library().session_wait(self._handle, tensor)
         else:
-            _library().session_wait_before(self._handle, tensor, before._handle)
+            _library().session_wait_before(self._handle, tensor, _queue_handle("before", before))
 
     def wait_for_each(self, tensors: typing.Iterable[int]) -> None:
         numbers = _array_of(c_uint32, "I", tensors)

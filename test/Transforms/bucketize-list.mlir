@@ -12,7 +12,7 @@
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                          #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 
-// FEW: error: expected buckets of 5 gradients, found 4
+// FEW: error: expected buckets of all 5 all_reduces, of gradients and statistics, found 4
 // CUT: error: expected at most 8 parts of bucket 0, found 9
 // TEXT: error: expected buckets such as 3*1,12:rail,1/8, found '5:round'
 

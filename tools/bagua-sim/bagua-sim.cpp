@@ -286,8 +286,11 @@ static LogicalResult checkOptions() {
     return fail("expected --sweep with --compare only");
   if (!sweeps && !plotOption.empty())
     return fail("expected --plot with --sweep only");
-  if (iterationsOption.getNumOccurrences() > 0 && iterationsOption <= 0)
-    return fail("expected --iterations of at least 1");
+  // They are counted one by one.
+  constexpr int64_t kMostIterations = 100000000;
+  if (iterationsOption.getNumOccurrences() > 0 &&
+      (iterationsOption <= 0 || iterationsOption > kMostIterations))
+    return fail("expected --iterations from 1 to 100000000");
   return success();
 }
 

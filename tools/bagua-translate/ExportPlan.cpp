@@ -49,6 +49,8 @@ void bagua::registerPlanTranslations() {
   static TranslateFromMLIRRegistration exportPlanRegistration(
       "export-plan", "a scheduled step as a plan file",
       [](ModuleOp module, llvm::raw_ostream &output) -> LogicalResult {
+        if (failed(expectOptions(module.getContext(), "export-plan", {})))
+          return failure();
         llvm::FailureOr<std::string> bytes = exportPlan(module);
         if (failed(bytes))
           return failure();

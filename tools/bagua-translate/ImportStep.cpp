@@ -57,6 +57,20 @@ llvm::cl::opt<bool> jsonOption("json", llvm::cl::cat(category),
                                llvm::cl::desc("print the summary as JSON"));
 } // namespace
 
+LogicalResult bagua::expectOptions(MLIRContext *context, StringRef translation,
+                                   ArrayRef<StringRef> taken) {
+  const llvm::cl::Option *const all[] = {
+      &clusterOption,   &mappingOption, &costsOption,    &sizeScaleOption,
+      &dumpAfterOption, &summaryOption, &originalOption, &jsonOption};
+  for (const llvm::cl::Option *option : all)
+    if (option->getNumOccurrences() > 0 &&
+        !llvm::is_contained(taken, option->ArgStr))
+      return emitError(UnknownLoc::get(context))
+             << "expected no --" << option->ArgStr << " with --" << translation
+             << ", which does not use it";
+  return success();
+}
+
 /// The text of the file that an option names; empty if the option is not set.
 static llvm::FailureOr<std::string> readText(StringRef path,
                                              MLIRContext *context) {
@@ -131,6 +145,10 @@ static LogicalResult
 importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
                     llvm::raw_ostream &output, MLIRContext *context) {
   context->printOpOnDiagnostic(false);
+  if (failed(expectOptions(context, "import-stablehlo",
+                           {"cluster", "mapping", "costs", "size-scale",
+                            "dump-after", "summary", "json"})))
+    return failure();
   auto cluster = readCluster(clusterOption, context);
   auto mapping = readText(mappingOption, context);
   if (failed(cluster) || failed(mapping))
@@ -162,6 +180,10 @@ static LogicalResult
 importLayerTable(const std::shared_ptr<llvm::SourceMgr> &sources,
                  llvm::raw_ostream &output, MLIRContext *context) {
   context->printOpOnDiagnostic(false);
+  if (failed(
+          expectOptions(context, "import-layers",
+                        {"cluster", "costs", "size-scale", "summary", "json"})))
+    return failure();
   auto cluster = readCluster(clusterOption, context);
   if (failed(cluster))
     return failure();
@@ -176,6 +198,9 @@ importLayerTable(const std::shared_ptr<llvm::SourceMgr> &sources,
 static LogicalResult exportStep(ModuleOp module, llvm::raw_ostream &output) {
   MLIRContext *context = module.getContext();
   context->printOpOnDiagnostic(false);
+  if (failed(
+          expectOptions(context, "export-stablehlo", {"original", "mapping"})))
+    return failure();
   if (originalOption.empty())
     return module.emitError()
            << "expected --original=FILE, the module that the step was imported "

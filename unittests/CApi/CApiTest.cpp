@@ -294,7 +294,7 @@ void readFigures(bagua_session *session, int64_t steps) {
       "expected struct_size to be sizeof(bagua_step_figures), found 7");
   newer.known.struct_size = sizeof(newer);
   EXPECT_ERROR(bagua_session_step_figures(session, steps, &newer.known),
-               BAGUA_OUT_OF_RANGE, "steps back below");
+               BAGUA_OUT_OF_RANGE, "steps back from 0 and below");
   EXPECT_ERROR(bagua_session_step_figures(session, 0, nullptr),
                BAGUA_INVALID_ARGUMENT, "expected 'figures', found null");
 }

@@ -194,7 +194,7 @@ TEST(SessionMemoryTest, HoldRefusesMistakes) {
               HasSubstr("hold of tensor 'bound': its memory is the program's "
                         "own"));
   EXPECT_THAT(message(session->hold(TensorId(1), 4).status()),
-              HasSubstr("the plan has 2068 bytes, expected 4"));
+              HasSubstr("expected 2068 bytes, found 4"));
   EXPECT_FALSE(session->hold(TensorId(99), 4).ok());
 }
 

@@ -53,7 +53,8 @@ TEST(StepFiguresTest, TheLastOnesAreKept) {
     BAGUA_RETURN_IF_ERROR(last().status());
     EXPECT_EQ(last()->step, 0);
     EXPECT_THAT(message(rank.session->stepFigures(1).status()),
-                HasSubstr("expected a number of steps back below 1, found 1"));
+                HasSubstr("expected a number of steps back from 0 and below 1, "
+                          "found 1"));
     BAGUA_RETURN_IF_ERROR(rank.session->finish());
     EXPECT_EQ(last()->step, 2);
     for (int step = 3; step < 200; ++step)

@@ -114,7 +114,8 @@ TEST(CommunicationPlanTest, Resolve) {
   EXPECT_THAT(resolveBuckets({{2}, {1}}, problem, counts).members,
               ElementsAre(ElementsAre(0, 2), ElementsAre(1)));
   EXPECT_EQ(resolveBuckets({{2}}, problem, counts).error,
-            "expected buckets of 3 gradients, found 2");
+            "expected buckets of all 3 all_reduces, of gradients and "
+            "statistics, found 2");
   EXPECT_EQ(resolveBuckets({{1}, {2}}, problem, counts).error,
             "expected gradients of one element type, group and agreement in "
             "bucket 1");

@@ -294,7 +294,7 @@ absl::StatusOr<void *> PlanSession::address(TensorId tensor, size_t bytes) {
   if (static_cast<int64_t>(bytes) != localBytes(tensor))
     return absl::InvalidArgumentError(StrCat(
         "rank ", rank(), ": address of tensor ", nameOf(tensor),
-        ": the plan has ", localBytes(tensor), " bytes, expected ", bytes));
+        ": expected ", localBytes(tensor), " bytes, found ", bytes));
   if (tensorAt(index).arena() < 0 && !memory.isBound(index))
     return absl::FailedPreconditionError(
         StrCat("rank ", rank(), ": tensor ", nameOf(tensor), " is not bound"));

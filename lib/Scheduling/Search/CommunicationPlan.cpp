@@ -313,8 +313,9 @@ ResolvedBuckets bagua::resolveBuckets(const std::vector<PlannedBucket> &buckets,
   for (const PlannedBucket &bucket : buckets)
     named += bucket.gradients;
   if (named != static_cast<int64_t>(order.size())) {
-    result.error = "expected buckets of " + std::to_string(order.size()) +
-                   " gradients, found " + std::to_string(named);
+    result.error = "expected buckets of all " + std::to_string(order.size()) +
+                   " all_reduces, of gradients and statistics, found " +
+                   std::to_string(named);
     return result;
   }
   auto next = order.begin();

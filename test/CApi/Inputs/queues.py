@@ -48,6 +48,24 @@ def main():
             make()
         except Error as error:
             print(error.code, error)
+    misuse(Plan(subprocess.run(["bagua-make-test-plan", "1"], capture_output=True, check=True).stdout))
+
+
+def misuse(plan):
+    world = World.in_process(1)[0]
+    queue, session = Queue(world, ""), Session(plan, world, backend="")
+    session.start()
+    session.begin_step()
+    place = array.array("f", bytes(64)).buffer_info()[0]
+    for call in (lambda: queue.copy(place, place, -1), lambda: queue.zero(place, 2**64), lambda: queue.zero(-4, 4),
+                 lambda: session.mark_ready(0, after=session), lambda: session.wait(0, before=world),
+                 lambda: session.mark_ready(0, place, -4, after=queue), lambda: session.mark_ready(0, 0, 4084, after=queue),
+                 lambda: session.agree_on("model", 2**64)):
+        try:
+            call()
+            print("accepted")
+        except (Error, OverflowError, TypeError) as error:
+            print(type(error).__name__, str(error).split(" <")[0])
 
 
 main()
