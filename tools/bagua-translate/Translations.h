@@ -10,6 +10,10 @@
 #include "mlir/Support/LLVM.h"
 #include "llvm/Support/LogicalResult.h"
 
+namespace mlir {
+class MLIRContext;
+} // namespace mlir
+
 namespace bagua {
 
 /// Fails, with an error, if an option of registerImports() is set that is not
