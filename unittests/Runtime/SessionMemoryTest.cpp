@@ -67,9 +67,9 @@ TEST(SessionMemoryTest, BindChecksSizeAndAlignment) {
       absl::IsFailedPrecondition(session->address(TensorId(0), 400).status()));
   EXPECT_TRUE(session->bind(TensorId(0), bytes, 400).ok());
   EXPECT_EQ(*session->address(TensorId(0), 400), bytes);
-  EXPECT_THAT(message(session->address(TensorId(0), 404).status()),
-              HasSubstr("address of tensor 'g': the plan has 400 bytes, "
-                        "expected 404"));
+  EXPECT_THAT(
+      message(session->address(TensorId(0), 404).status()),
+      HasSubstr("address of tensor 'g': expected 400 bytes, found 404"));
   EXPECT_TRUE(session->bind(TensorId(buffer), bytes + 400, 400).ok());
   EXPECT_TRUE(session->start().ok());
 }
