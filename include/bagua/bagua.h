@@ -33,10 +33,10 @@
  * ignores null. No other call may use a handle while it is freed. A session
  * keeps its plan and its world alive, so their handles may be freed before it.
  * A null handle is INVALID_ARGUMENT; a function that returns a number and no
- * code then returns -1, or 0 if its type is unsigned. Sizes are in bytes, counts
- * in elements. Text is UTF-8. A forked process has no session and no world:
- * calls are FAILED_PRECONDITION, and freeing them does nothing; communicators
- * and queues must not be used there.
+ * code then returns -1, or 0 if its type is unsigned. Sizes are in bytes,
+ *counts in elements. Text is UTF-8. A forked process has no session and no
+ *world: calls are FAILED_PRECONDITION, and freeing them does nothing;
+ *communicators and queues must not be used there.
  *
  * The interface is stable: functions, codes and numbers stay what they are. A
  * struct that may grow begins with its size, as the program was compiled.
@@ -380,8 +380,8 @@ bagua_code bagua_session_mark_each_ready(bagua_session *session,
                                          void *const *data, const size_t *bytes,
                                          size_t count);
 /** Gives a tensor that is complete, or absent, after the work that a queue has
- * so far. If `data` is null and `bytes` 0, the tensor is given where it is bound
- * or lives in an arena. */
+ * so far. If `data` is null and `bytes` 0, the tensor is given where it is
+ * bound or lives in an arena. */
 bagua_code bagua_session_mark_ready_after(bagua_session *session,
                                           uint32_t tensor, void *data,
                                           size_t bytes, bagua_queue *after);
