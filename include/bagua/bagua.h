@@ -34,9 +34,9 @@
  * keeps its plan and its world alive, so their handles may be freed before it.
  * A null handle is INVALID_ARGUMENT; a function that returns a number and no
  * code then returns -1, or 0 if its type is unsigned. Sizes are in bytes,
- *counts in elements. Text is UTF-8. A forked process has no session and no
- *world: calls are FAILED_PRECONDITION, and freeing them does nothing;
- *communicators and queues must not be used there.
+ * counts in elements. Text is UTF-8. A forked process has no session and no
+ * world: calls are FAILED_PRECONDITION, and freeing them does nothing;
+ * communicators and queues must not be used there.
  *
  * The interface is stable: functions, codes and numbers stay what they are. A
  * struct that may grow begins with its size, as the program was compiled.

@@ -164,7 +164,8 @@ public:
     std::vector<std::vector<T>> own = take(rule);
     UpdateNorms norms = {
         normOf(own[0]),
-        normOf(direct(numbersOf(plan, rule, event.iteration, tally), gradient, own))};
+        normOf(direct(numbersOf(plan, rule, event.iteration, tally), gradient,
+                      own))};
     giveBack(rule, std::move(own));
     return norms;
   }
