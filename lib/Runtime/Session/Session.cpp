@@ -292,9 +292,9 @@ absl::StatusOr<void *> PlanSession::address(TensorId tensor, size_t bytes) {
     return status;
   uint32_t index = indexOf(tensor);
   if (static_cast<int64_t>(bytes) != localBytes(tensor))
-    return absl::InvalidArgumentError(StrCat(
-        "rank ", rank(), ": address of tensor ", nameOf(tensor),
-        ": expected ", localBytes(tensor), " bytes, found ", bytes));
+    return absl::InvalidArgumentError(
+        StrCat("rank ", rank(), ": address of tensor ", nameOf(tensor),
+               ": expected ", localBytes(tensor), " bytes, found ", bytes));
   if (tensorAt(index).arena() < 0 && !memory.isBound(index))
     return absl::FailedPreconditionError(
         StrCat("rank ", rank(), ": tensor ", nameOf(tensor), " is not bound"));

@@ -47,9 +47,10 @@ absl::StatusOr<StepFigures> StepLog::at(int64_t back, int64_t firstStep) const {
   std::lock_guard<std::mutex> lock(mutex);
   const int64_t count = std::min(completed, kKept);
   if (back < 0 || back >= count)
-    return absl::OutOfRangeError(absl::StrCat(
-        "expected a number of steps back from 0 and below ", count, ", found ",
-        back, ": figures are kept of the last ", kKept, " steps that are done"));
+    return absl::OutOfRangeError(
+        absl::StrCat("expected a number of steps back from 0 and below ", count,
+                     ", found ", back, ": figures are kept of the last ", kKept,
+                     " steps that are done"));
   const int64_t step = completed - 1 - back;
   StepFigures figures = kept[slotOf(step)];
   figures.step = firstStep + step;
