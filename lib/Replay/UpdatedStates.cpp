@@ -85,8 +85,13 @@ const UpdateCheck &checkOf(const fb::Update &update) {
   return updateCheckOf(runtime::updateOf(update)->rule);
 }
 
-/// How often each param has been updated.
+/// How often each optimizer's state has been updated.
 using UpdateTally = std::map<uint32_t, int64_t>;
+
+/// The state by which an update is counted: its first moment, if it has one.
+uint32_t countedState(const fb::Update &update) {
+  return update.states()->Get(update.states()->size() > 1 ? 1 : 0);
+}
 
 /// The numbers of an update in an iteration, after the tallied ones.
 UpdateNumbers numbersOf(const Plan &plan, const fb::Update &update,
@@ -97,7 +102,7 @@ UpdateNumbers numbersOf(const Plan &plan, const fb::Update &update,
                              update.constants()->end());
   numbers.correction = static_cast<BiasCorrection>(update.bias_correction());
   numbers.learningRate = learningRate(plan, update, iteration);
-  auto before = tally.find(update.states()->Get(0));
+  auto before = tally.find(countedState(update));
   numbers.number = before == tally.end() ? 1 : before->second + 1;
   return numbers;
 }
@@ -221,7 +226,7 @@ private:
     reduce(relation, iteration);
     const fb::Update &rule = *relation.update();
     UpdateNumbers numbers = numbersOf(plan, rule, iteration, tally);
-    ++tally[rule.states()->Get(0)];
+    ++tally[countedState(rule)];
     numbers.paramNorm = norms.param;
     numbers.directionNorm = norms.direction;
     std::vector<std::vector<T>> own = take(rule);
@@ -405,7 +410,7 @@ double updatedTolerance(const Plan &plan, const StateFamily &family,
     double ranks = isSum ? static_cast<double>(plan.topology().ranks()) : 1;
     const fb::Update &rule = *relation->update();
     UpdateNumbers numbers = numbersOf(plan, rule, iteration, tally);
-    ++tally[rule.states()->Get(0)];
+    ++tally[countedState(rule)];
     numbers.learningRate = std::fabs(numbers.learningRate);
     if (!norms.empty()) {
       numbers.paramNorm = norms[i].param;

@@ -15,14 +15,16 @@
 namespace bagua::runtime {
 namespace {
 
-/// Adds the tensors of an instruction's values.
-void addTensors(const Plan &plan, const flatbuffers::Vector<uint32_t> *values,
-                std::set<int32_t> &tensors) {
+/// Adds the optimizer's states among an instruction's values: a param may have
+/// updates by other moments as well.
+void addStates(const Plan &plan, const flatbuffers::Vector<uint32_t> *values,
+               std::set<int32_t> &tensors) {
   if (!values)
     return;
   for (uint32_t value : *values)
     if (int32_t tensor = plan.root().values()->Get(value)->tensor();
-        tensor >= 0)
+        tensor >= 0 &&
+        plan.root().tensors()->Get(tensor)->role() == fb::Role::Optimizer)
       tensors.insert(tensor);
 }
 
@@ -59,12 +61,12 @@ int64_t UpdateCounts::before(int64_t iteration,
 std::vector<uint32_t>
 UpdateCounts::stepsThatUpdate(const fb::Instruction &instruction) const {
   std::set<int32_t> used;
-  addTensors(plan, instruction.inputs(), used);
-  addTensors(plan, instruction.outputs(), used);
+  addStates(plan, instruction.inputs(), used);
+  addStates(plan, instruction.outputs(), used);
   auto updatesOne = [&](const fb::Instruction *op) {
     std::set<int32_t> updated;
     if (kindOf(op->opcode()) == InstructionKind::Update)
-      addTensors(plan, op->outputs(), updated);
+      addStates(plan, op->outputs(), updated);
     return std::any_of(updated.begin(), updated.end(),
                        [&](int32_t tensor) { return used.count(tensor) > 0; });
   };

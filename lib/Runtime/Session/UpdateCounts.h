@@ -32,7 +32,7 @@ public:
   /// of the steps. Any thread.
   int64_t before(int64_t iteration, const std::vector<uint32_t> &steps) const;
 
-  /// The steps that update a state which the instruction uses.
+  /// The steps that update an optimizer's state which the instruction uses.
   std::vector<uint32_t>
   stepsThatUpdate(const fb::Instruction &instruction) const;
 

@@ -1,17 +1,22 @@
 //===- ArenaJoin.cpp - The arenas of several steps in one -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Blocks with named tensors first, then the others of each step behind these.
+// Blocks with named tensors first: those that share a tensor, directly or by
+// others, are placed together, so that the tensor is at one place. Then the
+// other blocks of each step behind these.
 //
 //===----------------------------------------------------------------------===//
 #include "ArenaJoin.h"
 
+#include "bagua/Dialect/Bagua/Layouts.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
-#include <tuple>
+#include <utility>
 
 using namespace mlir;
 using namespace bagua;
@@ -23,10 +28,22 @@ constexpr int64_t kAlignment = 64;
 /// Values of a step whose bytes overlap, directly or by others.
 struct MemoryBlock {
   int64_t begin = 0, end = 0;
-  /// The tensors in it, with their distances from its beginning.
-  std::vector<std::pair<std::string, int64_t>> tensors;
-  /// Where the plan has it.
+  PlanModel *model = nullptr;
+  /// The tensors in it, with their distances from its beginning, and bytes.
+  struct Member {
+    std::string name;
+    int64_t distance;
+    int64_t bytes;
+  };
+  std::vector<Member> tensors;
+  /// Where the plan has it; first relative to others of its group.
   int64_t to = 0;
+  bool isPlaced = false;
+
+  int64_t size() const { return end - begin; }
+  bool overlaps(int64_t from, int64_t bytes) const {
+    return from < to + size() && to < from + bytes;
+  }
 };
 
 /// One arena of a step.
@@ -46,25 +63,22 @@ private:
   const int32_t number;
 };
 
-/// An arena of the plan, as it is filled.
+/// An arena of the plan.
 class JoinedArena {
 public:
-  void placeNamed(MemoryBlock &block);
-  void beginStep() { next = namedEnd; }
-  void placeOther(MemoryBlock &block) { block.to = take(block, next); }
+  std::vector<StepArena *> steps;
+  void place();
+  /// Fails, with an error, where a tensor has two places, or bytes of others.
+  LogicalResult check() const;
 
 private:
-  /// The first offset from `from` on that is aligned as in the step.
-  static int64_t take(const MemoryBlock &block, int64_t &from) {
-    int64_t to = (from + kAlignment - 1) / kAlignment * kAlignment +
-                 block.begin % kAlignment;
-    from = to + block.end - block.begin;
-    return to;
-  }
+  void placeGroup(MemoryBlock &first);
+  void placeOthers();
+  const MemoryBlock *findOther(const MemoryBlock &block,
+                               const MemoryBlock::Member &tensor) const;
 
-  std::map<std::string, int64_t> offsets;
-  int64_t namedEnd = 0;
-  int64_t next = 0;
+  std::map<std::string, std::vector<MemoryBlock *>> blocksOf;
+  int64_t end = 0;
 };
 
 } // namespace
@@ -81,14 +95,14 @@ StepArena::StepArena(PlanModel &of, StringAttr arenaName, int32_t arenaNumber)
   llvm::sort(ranges);
   for (auto [begin, end] : ranges)
     if (blocks.empty() || begin >= blocks.back().end)
-      blocks.push_back({begin, end, {}, 0});
+      blocks.push_back({begin, end, &model, {}, 0, false});
     else
       blocks.back().end = std::max(blocks.back().end, end);
   for (const TensorModel &tensor : model.tensors)
     if (tensor.storage.arena == number) {
       MemoryBlock &block = blockAt(tensor.storage.offset);
-      block.tensors.push_back(
-          {tensor.name, tensor.storage.offset - block.begin});
+      block.tensors.push_back({tensor.name, tensor.storage.offset - block.begin,
+                               maxLocalBytes(tensor.type, model.cluster)});
     }
 }
 
@@ -106,7 +120,6 @@ void StepArena::move() {
     const MemoryBlock &block = blockAt(storage.offset);
     storage.offset += block.to - block.begin;
   };
-  // Offsets name blocks until all are moved.
   for (auto &[value, storage] : model.values)
     moveStorage(storage);
   for (TensorModel &tensor : model.tensors)
@@ -114,43 +127,124 @@ void StepArena::move() {
   int64_t &bytes = model.arenas[StringAttr::get(model.step.getContext(), name)];
   bytes = 0;
   for (const MemoryBlock &block : blocks)
-    bytes = std::max(bytes, block.to + block.end - block.begin);
+    bytes = std::max(bytes, block.to + block.size());
 }
 
-void JoinedArena::placeNamed(MemoryBlock &block) {
-  auto known = llvm::find_if(block.tensors, [&](auto &tensor) {
-    return offsets.count(tensor.first) > 0;
-  });
-  if (known == block.tensors.end()) {
-    block.to = take(block, namedEnd);
-  } else {
-    block.to = std::max<int64_t>(0, offsets[known->first] - known->second);
-    namedEnd = std::max(namedEnd, block.to + block.end - block.begin);
+/// Places a block, and all that must be at a certain distance from it.
+void JoinedArena::placeGroup(MemoryBlock &first) {
+  std::vector<MemoryBlock *> group = {&first};
+  first.to = first.begin % kAlignment;
+  first.isPlaced = true;
+  for (size_t i = 0; i < group.size(); ++i)
+    for (const MemoryBlock::Member &tensor : group[i]->tensors)
+      for (MemoryBlock *other : blocksOf[tensor.name]) {
+        if (other->isPlaced)
+          continue;
+        auto same = llvm::find_if(other->tensors,
+                                  [&](const MemoryBlock::Member &member) {
+                                    return member.name == tensor.name;
+                                  });
+        other->to = group[i]->to + tensor.distance - same->distance;
+        other->isPlaced = true;
+        group.push_back(other);
+      }
+  int64_t lowest = 0;
+  for (const MemoryBlock *block : group)
+    lowest = std::min(lowest, block->to);
+  const int64_t base = llvm::alignTo(end, kAlignment) +
+                       static_cast<int64_t>(llvm::alignTo(
+                           static_cast<uint64_t>(-lowest), kAlignment));
+  for (MemoryBlock *block : group) {
+    block->to += base;
+    end = std::max(end, block->to + block->size());
   }
-  for (auto &[name, distance] : block.tensors)
-    offsets.try_emplace(name, block.to + distance);
 }
 
-void bagua::joinArenas(llvm::ArrayRef<std::unique_ptr<PlanModel>> models) {
-  if (models.size() < 2)
-    return;
-  std::vector<std::vector<StepArena>> arenas;
-  std::map<std::string, JoinedArena> joined;
-  for (const std::unique_ptr<PlanModel> &model : models) {
-    std::vector<StepArena> &own = arenas.emplace_back();
-    for (auto [number, arena] : llvm::enumerate(model->arenas))
-      own.emplace_back(*model, arena.first, static_cast<int32_t>(number));
-    for (StepArena &arena : own)
-      for (MemoryBlock &block : arena.blocks)
-        if (!block.tensors.empty())
-          joined[arena.name].placeNamed(block);
+void JoinedArena::placeOthers() {
+  const int64_t begin = end;
+  for (StepArena *step : steps) {
+    int64_t next = begin;
+    for (MemoryBlock &block : step->blocks)
+      if (block.tensors.empty()) {
+        block.to = static_cast<int64_t>(llvm::alignTo(next, kAlignment)) +
+                   block.begin % kAlignment;
+        next = block.to + block.size();
+      }
   }
-  for (std::vector<StepArena> &own : arenas)
-    for (StepArena &arena : own) {
-      joined[arena.name].beginStep();
-      for (MemoryBlock &block : arena.blocks)
-        if (block.tensors.empty())
-          joined[arena.name].placeOther(block);
-      arena.move();
+}
+
+void JoinedArena::place() {
+  for (StepArena *step : steps)
+    for (MemoryBlock &block : step->blocks)
+      for (const MemoryBlock::Member &tensor : block.tensors)
+        blocksOf[tensor.name].push_back(&block);
+  for (StepArena *step : steps)
+    for (MemoryBlock &block : step->blocks)
+      if (!block.tensors.empty() && !block.isPlaced)
+        placeGroup(block);
+  placeOthers();
+}
+
+/// The first block of any step that does not have the tensor, though it has
+/// bytes of the tensor, or of the tensor's whole block in the same step.
+const MemoryBlock *
+JoinedArena::findOther(const MemoryBlock &block,
+                       const MemoryBlock::Member &tensor) const {
+  for (const StepArena *step : steps)
+    for (const MemoryBlock &other : step->blocks) {
+      const bool hasTensor =
+          llvm::any_of(other.tensors, [&](const MemoryBlock::Member &member) {
+            return member.name == tensor.name;
+          });
+      if (&other == &block || hasTensor)
+        continue;
+      if (other.model == block.model
+              ? other.overlaps(block.to, block.size())
+              : other.overlaps(block.to + tensor.distance, tensor.bytes))
+        return &other;
     }
+  return nullptr;
+}
+
+/// The export compares the places of a tensor itself.
+LogicalResult JoinedArena::check() const {
+  for (const StepArena *step : steps)
+    for (const MemoryBlock &block : step->blocks)
+      for (const MemoryBlock::Member &tensor : block.tensors)
+        if (const MemoryBlock *other =
+                tensor.bytes > 0 ? findOther(block, tensor) : nullptr) {
+          auto diagnostic = block.model->step.emitError();
+          diagnostic << "has tensor '" << tensor.name << "' where step '"
+                     << other->model->step.getSymName()
+                     << "' has another one, because of what is before it in "
+                        "its bucket: expected tensors that several steps have "
+                        "in the same buckets, and behind the same tensors, or "
+                        "each by itself (wfbp-a2a)";
+          diagnostic.attachNote(other->model->step.getLoc())
+              << "the other step is here";
+          return failure();
+        }
+  return success();
+}
+
+LogicalResult
+bagua::joinArenas(llvm::ArrayRef<std::unique_ptr<PlanModel>> models) {
+  if (models.size() < 2)
+    return success();
+  std::vector<std::unique_ptr<StepArena>> arenas;
+  std::map<std::string, JoinedArena> joined;
+  for (const std::unique_ptr<PlanModel> &model : models)
+    for (auto [number, arena] : llvm::enumerate(model->arenas)) {
+      arenas.push_back(std::make_unique<StepArena>(
+          *model, arena.first, static_cast<int32_t>(number)));
+      joined[arenas.back()->name].steps.push_back(arenas.back().get());
+    }
+  for (auto &[name, arena] : joined) {
+    arena.place();
+    if (failed(arena.check()))
+      return failure();
+  }
+  for (std::unique_ptr<StepArena> &arena : arenas)
+    arena->move();
+  return success();
 }

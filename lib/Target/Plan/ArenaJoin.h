@@ -20,9 +20,10 @@ namespace bagua {
 /// Moves what lies in arenas: a tensor that several steps have gets one place,
 /// and bytes that no step without the tensor uses. Bytes of values without a
 /// name are shared between steps, which run one after the other. What overlaps
-/// in a step stays together. A tensor that two steps can't have at one place
-/// keeps two, which the export refuses.
-void joinArenas(llvm::ArrayRef<std::unique_ptr<PlanModel>> models);
+/// in a step stays together. Fails, with an error, if two steps can't have a
+/// tensor at one place because of what else is in its bucket.
+llvm::LogicalResult
+joinArenas(llvm::ArrayRef<std::unique_ptr<PlanModel>> models);
 
 } // namespace bagua
 

@@ -123,15 +123,17 @@ llvm::LogicalResult PlanWriter::joinTensor(const TensorModel &tensor,
   Storage place = placeOf(tensor.storage);
   if (roleOf(tensor) != joined.role || tensor.type != first->type ||
       place.arena != joined.arena || place.offset != joined.offset) {
-    InFlightDiagnostic diagnostic =
-        model->step.emitError()
-        << "expected tensor '" << tensor.name
-        << "' in the role, type and place that it has in step '"
-        << other->step.getSymName() << "', found another "
-        << (roleOf(tensor) != joined.role ? "role"
-            : tensor.type != first->type  ? "type"
-            : place.arena != joined.arena ? "memory"
-                                          : "bucket");
+    InFlightDiagnostic diagnostic = model->step.emitError();
+    if (roleOf(tensor) != joined.role || tensor.type != first->type)
+      diagnostic << "expected tensor '" << tensor.name
+                 << "' in the role and type that it has in step '"
+                 << other->step.getSymName() << "', found another";
+    else
+      diagnostic << "can't have tensor '" << tensor.name
+                 << "' at the place that it has in step '"
+                 << other->step.getSymName()
+                 << "': expected it in the same bucket in both, with the same "
+                    "tensors before it, or by itself in both (wfbp-a2a)";
     diagnostic.attachNote(other->step.getLoc()) << "the other step is here";
     return diagnostic;
   }
@@ -469,7 +471,8 @@ llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
     if (failed(models.back()->read()))
       return failure();
   }
-  joinArenas(models);
+  if (failed(joinArenas(models)))
+    return failure();
   for (std::unique_ptr<PlanModel> &model : models)
     if (failed(writer.addStep(*model)))
       return failure();
