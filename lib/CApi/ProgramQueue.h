@@ -25,30 +25,32 @@ class ProgramQueue {
 public:
   ProgramQueue(std::shared_ptr<runtime::World> world,
                std::unique_ptr<runtime::Queue> queue)
-      : world(std::move(world)), queue(std::move(queue)) {}
+      : parts(new Parts{std::move(world), std::move(queue)}) {}
   ProgramQueue(const ProgramQueue &) = delete;
   ProgramQueue &operator=(const ProgramQueue &) = delete;
   /// A queue that stands still stays in memory, and so does its device.
   ~ProgramQueue() {
-    if (hasEnded())
-      return;
-    queue.release(); // NOLINT(bugprone-unused-return-value)
-    new std::shared_ptr<runtime::World>(std::move(world));
+    if (!hasEnded())
+      (void)parts.release();
   }
 
-  runtime::Queue &get() { return *queue; }
-  const runtime::World &of() const { return *world; }
+  runtime::Queue &get() { return *parts->queue; }
+  const runtime::World &of() const { return *parts->world; }
 
   /// Waits until no work is left, for at most the world's timeout. A forked
   /// process can't wait for its parent's work.
   bool hasEnded() {
-    return getpid() == maker &&
-           !absl::IsDeadlineExceeded(queue->drain(world->timeout()));
+    return getpid() == maker && !absl::IsDeadlineExceeded(parts->queue->drain(
+                                    parts->world->timeout()));
   }
 
 private:
-  std::shared_ptr<runtime::World> world;
-  std::unique_ptr<runtime::Queue> queue;
+  struct Parts {
+    std::shared_ptr<runtime::World> world;
+    std::unique_ptr<runtime::Queue> queue;
+  };
+
+  std::unique_ptr<Parts> parts;
   const pid_t maker = getpid();
 };
 

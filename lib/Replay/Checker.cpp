@@ -426,6 +426,7 @@ CheckResult mergeChecks(const Plan &plan,
   // By tensor: the number of iterations in which it comes back.
   std::map<uint32_t, int64_t> expected;
   std::vector<std::set<uint32_t>> returned;
+  returned.reserve(first.contracts.size());
   for (const RankChecker::StepContract &contract : first.contracts)
     returned.push_back(contract.findReturned(plan));
   for (int64_t step = 0; step < steps; ++step)
