@@ -47,7 +47,7 @@ struct bagua_session {
   ~bagua_session() {
     for (auto &queue : queues)
       if (!queue->hasEnded())
-        (void)session.release();
+        (void)session.release(); // NOLINT(bugprone-unused-return-value)
   }
 };
 

@@ -31,7 +31,7 @@ public:
   /// A queue that stands still stays in memory, and so does its device.
   ~ProgramQueue() {
     if (!hasEnded())
-      (void)parts.release();
+      (void)parts.release(); // NOLINT(bugprone-unused-return-value)
   }
 
   runtime::Queue &get() { return *parts->queue; }
