@@ -91,13 +91,14 @@ absl::Status PlanSession::beginStep() {
   }
   now = next;
   const uint32_t program = programAt(step());
-  needs = &needsOf[executor.steps().all()[program].step];
+  const uint32_t planned = executor.steps().all()[program].step;
+  needs = &needsOf[planned];
   requiredGiven = readCount = 0;
   mustRead = isRunning;
   phase = Phase::InStep;
   isFinished = false;
   isRunning = true;
-  updates.open(step());
+  updates.open(step(), planned);
   executor.openStep(now, program);
   if (trace)
     trace->recorder().end(call);

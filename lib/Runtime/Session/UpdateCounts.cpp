@@ -15,37 +15,55 @@
 namespace bagua::runtime {
 namespace {
 
-/// Adds the optimizer's states among an instruction's values: a param may have
-/// updates by other moments as well.
-void addStates(const Plan &plan, const flatbuffers::Vector<uint32_t> *values,
-               std::set<int32_t> &tensors) {
+/// Calls `visit` with the optimizer's states among an instruction's values: a
+/// param may have updates by other moments as well.
+template <typename Visit>
+void forEachState(const Plan &plan, const flatbuffers::Vector<uint32_t> *values,
+                  Visit visit) {
   if (!values)
     return;
   for (uint32_t value : *values)
     if (int32_t tensor = plan.root().values()->Get(value)->tensor();
         tensor >= 0 &&
         plan.root().tensors()->Get(tensor)->role() == fb::Role::Optimizer)
-      tensors.insert(tensor);
+      visit(tensor);
+}
+
+bool hasSeveralSteps(const Plan &plan) {
+  return plan.root().steps()->size() > 1;
 }
 
 } // namespace
 
 UpdateCounts::UpdateCounts(const Plan &loaded)
-    : plan(loaded), counts(loaded.root().steps()->size()) {
+    : plan(loaded), counts(loaded.root().steps()->size()),
+      updating(loaded.root().tensors()->size()) {
   opened.fill(counts);
+  if (!hasSeveralSteps(plan))
+    return;
+  for (uint32_t step = 0; step < counts.size(); ++step)
+    for (const fb::Instruction *op :
+         *plan.root().steps()->Get(step)->instructions())
+      if (kindOf(op->opcode()) == InstructionKind::Update)
+        forEachState(plan, op->outputs(), [&](int32_t tensor) {
+          if (updating[tensor].empty() || updating[tensor].back() != step)
+            updating[tensor].push_back(step);
+        });
 }
 
 void UpdateCounts::start(int64_t iteration) {
+  if (!hasSeveralSteps(plan))
+    return;
   std::fill(counts.begin(), counts.end(), 0);
   for (int64_t i = 0; i < iteration; ++i)
     ++counts[stepOf(plan.root(), i)];
 }
 
-void UpdateCounts::open(int64_t iteration) {
+void UpdateCounts::open(int64_t iteration, uint32_t step) {
   std::vector<int64_t> &side =
       opened[static_cast<size_t>(iteration) % kStepsInFlight];
   std::copy(counts.begin(), counts.end(), side.begin());
-  ++counts[stepOf(plan.root(), iteration)];
+  ++counts[step];
 }
 
 int64_t UpdateCounts::before(int64_t iteration,
@@ -60,23 +78,13 @@ int64_t UpdateCounts::before(int64_t iteration,
 
 std::vector<uint32_t>
 UpdateCounts::stepsThatUpdate(const fb::Instruction &instruction) const {
-  std::set<int32_t> used;
-  addStates(plan, instruction.inputs(), used);
-  addStates(plan, instruction.outputs(), used);
-  auto updatesOne = [&](const fb::Instruction *op) {
-    std::set<int32_t> updated;
-    if (kindOf(op->opcode()) == InstructionKind::Update)
-      addStates(plan, op->outputs(), updated);
-    return std::any_of(updated.begin(), updated.end(),
-                       [&](int32_t tensor) { return used.count(tensor) > 0; });
+  std::set<uint32_t> steps;
+  auto add = [&](int32_t tensor) {
+    steps.insert(updating[tensor].begin(), updating[tensor].end());
   };
-  std::vector<uint32_t> steps;
-  for (uint32_t i = 0; i < plan.root().steps()->size(); ++i) {
-    const auto &ops = *plan.root().steps()->Get(i)->instructions();
-    if (std::any_of(ops.begin(), ops.end(), updatesOne))
-      steps.push_back(i);
-  }
-  return steps;
+  forEachState(plan, instruction.inputs(), add);
+  forEachState(plan, instruction.outputs(), add);
+  return {steps.begin(), steps.end()};
 }
 
 } // namespace bagua::runtime
