@@ -30,12 +30,6 @@ bagua_code onQueue(const char *call, bagua_queue *queue, Body body) {
   });
 }
 
-/// A tensor is given at an address with its size, or at neither.
-absl::Status checkAddress(const char *call, const void *data, size_t bytes) {
-  return data || bytes == 0 ? absl::OkStatus()
-                            : requireAll(call, {{"data", data}});
-}
-
 /// Runs a call on a session that may make work of a queue use the session.
 template <typename Body>
 bagua_code onSessionWith(const char *call, bagua_session *session,
@@ -49,6 +43,21 @@ bagua_code onSessionWith(const char *call, bagua_session *session,
       session->queues.push_back(queue->queue);
     return body(*session->session, queue->queue->get());
   });
+}
+
+/// Gives a tensor after the work of a queue, at an address with its size or at
+/// neither. `give` gets the arguments of a call of the session.
+template <typename Give>
+bagua_code giveAfter(const char *call, bagua_session *session, uint32_t tensor,
+                     void *data, size_t bytes, bagua_queue *after, Give give) {
+  return onSessionWith(call, session, "after", after,
+                       [&](runtime::Session &session, runtime::Queue &queue) {
+                         if (!data && bytes > 0)
+                           return requireAll(call, {{"data", data}});
+                         return data ? give(session, TensorId(tensor), data,
+                                            bytes, queue)
+                                     : give(session, TensorId(tensor), queue);
+                       });
 }
 
 } // namespace
@@ -109,31 +118,19 @@ bagua_code bagua_queue_drain(bagua_queue *queue, double limit_seconds) {
 bagua_code bagua_session_mark_ready_after(bagua_session *session,
                                           uint32_t tensor, void *data,
                                           size_t bytes, bagua_queue *after) {
-  return onSessionWith(
-      "bagua_session_mark_ready_after", session, "after", after,
-      [&](runtime::Session &session, runtime::Queue &queue) {
-        absl::Status status =
-            checkAddress("bagua_session_mark_ready_after", data, bytes);
-        if (!status.ok())
-          return status;
-        return data ? session.markReady(TensorId(tensor), data, bytes, queue)
-                    : session.markReady(TensorId(tensor), queue);
-      });
+  return giveAfter("bagua_session_mark_ready_after", session, tensor, data,
+                   bytes, after, [](runtime::Session &session, auto &&...at) {
+                     return session.markReady(at...);
+                   });
 }
 
 bagua_code bagua_session_mark_absent_after(bagua_session *session,
                                            uint32_t tensor, void *data,
                                            size_t bytes, bagua_queue *after) {
-  return onSessionWith(
-      "bagua_session_mark_absent_after", session, "after", after,
-      [&](runtime::Session &session, runtime::Queue &queue) {
-        absl::Status status =
-            checkAddress("bagua_session_mark_absent_after", data, bytes);
-        if (!status.ok())
-          return status;
-        return data ? session.markAbsent(TensorId(tensor), data, bytes, queue)
-                    : session.markAbsent(TensorId(tensor), queue);
-      });
+  return giveAfter("bagua_session_mark_absent_after", session, tensor, data,
+                   bytes, after, [](runtime::Session &session, auto &&...at) {
+                     return session.markAbsent(at...);
+                   });
 }
 
 bagua_code bagua_session_wait_before(bagua_session *session, uint32_t tensor,

@@ -124,20 +124,18 @@ class Tensor(typing.NamedTuple):
     is_in_arena: bool
 
 
-class _TensorNumber(c_uint32):
-    """A tensor's number. The range is checked here, since ctypes would take 2**32 for 0."""
-    @classmethod
-    def from_param(cls, number: int) -> c_uint32:
-        if not 0 <= number < 2**32:
-            raise OverflowError(f"expected a tensor's number, from 0 to {2**32 - 1}, found {number}")
-        return c_uint32(number)
-
-
 def _unsigned(what: str, number: int, limit: int = 2**63) -> int:
     """The number, checked: ctypes would wrap others around."""
     if not 0 <= number < limit:
         raise OverflowError(f"expected {what} from 0 to {limit - 1}, found {number}")
     return number
+
+
+class _TensorNumber(c_uint32):
+    """A tensor's number. The range is checked here, since ctypes would take 2**32 for 0."""
+    @classmethod
+    def from_param(cls, number: int) -> c_uint32:
+        return c_uint32(_unsigned("a tensor's number,", number, 2**32))
 
 
 class _Tensor(ctypes.Structure):

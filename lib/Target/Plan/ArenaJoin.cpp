@@ -9,6 +9,7 @@
 #include "ArenaJoin.h"
 
 #include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Support/Parts.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -22,8 +23,6 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
-
-constexpr int64_t kAlignment = 64;
 
 /// Values of a step whose bytes overlap, directly or by others.
 struct MemoryBlock {
@@ -133,7 +132,7 @@ void StepArena::move() {
 /// Places a block, and all that must be at a certain distance from it.
 void JoinedArena::placeGroup(MemoryBlock &first) {
   std::vector<MemoryBlock *> group = {&first};
-  first.to = first.begin % kAlignment;
+  first.to = first.begin % kArenaAlignment;
   first.isPlaced = true;
   for (size_t i = 0; i < group.size(); ++i)
     for (const MemoryBlock::Member &tensor : group[i]->tensors)
@@ -151,9 +150,7 @@ void JoinedArena::placeGroup(MemoryBlock &first) {
   int64_t lowest = 0;
   for (const MemoryBlock *block : group)
     lowest = std::min(lowest, block->to);
-  const int64_t base = llvm::alignTo(end, kAlignment) +
-                       static_cast<int64_t>(llvm::alignTo(
-                           static_cast<uint64_t>(-lowest), kAlignment));
+  const int64_t base = arenaAligned(end) + arenaAligned(-lowest);
   for (MemoryBlock *block : group) {
     block->to += base;
     end = std::max(end, block->to + block->size());
@@ -166,8 +163,7 @@ void JoinedArena::placeOthers() {
     int64_t next = begin;
     for (MemoryBlock &block : step->blocks)
       if (block.tensors.empty()) {
-        block.to = static_cast<int64_t>(llvm::alignTo(next, kAlignment)) +
-                   block.begin % kAlignment;
+        block.to = arenaAligned(next) + block.begin % kArenaAlignment;
         next = block.to + block.size();
       }
   }
