@@ -25,23 +25,17 @@ from __future__ import annotations
 import array
 import ctypes
 import enum
-import functools
 import itertools
-import numbers
 import os
 import queue
 import threading
 import traceback
 import typing
 import weakref
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_char_p, c_int, c_size_t, c_uint32, c_void_p
 
-API_VERSION = 1
-
-# A handle, or an address: ctypes has no type that says so.
-_Pointer = typing.Any
-Path = typing.Union[str, "os.PathLike[str]"]
-OnWarning = typing.Callable[[str], object]
+from bagua import _library as c
+from bagua._library import Code as Code, Error as Error, OnWarning as OnWarning, Path as Path
 
 
 class Store(typing.Protocol):
@@ -50,38 +44,6 @@ class Store(typing.Protocol):
     def set(self, name: str, text: str) -> None: ...
 
     def get(self, name: str) -> str | bytes | None: ...
-
-
-class Error(RuntimeError):
-    """The error of a call of the runtime; `code` is the name of its code, such as "ABORTED".
-
-    `rank` is the one at fault, as far as is known; `tensor` and `instruction` are numbers of the plan, `step` is the session's. Each
-    is None if the error names none."""
-
-    def __init__(self, code: str, message: str, rank: int | None = None, tensor: int | None = None, instruction: int | None = None,
-                 step: int | None = None) -> None:
-        super().__init__(message)
-        self.code, self.rank, self.tensor, self.instruction, self.step = code, rank, tensor, instruction, step
-
-
-class Code(enum.IntEnum):
-    OK = 0
-    CANCELLED = 1
-    UNKNOWN = 2
-    INVALID_ARGUMENT = 3
-    DEADLINE_EXCEEDED = 4
-    NOT_FOUND = 5
-    ALREADY_EXISTS = 6
-    PERMISSION_DENIED = 7
-    RESOURCE_EXHAUSTED = 8
-    FAILED_PRECONDITION = 9
-    ABORTED = 10
-    OUT_OF_RANGE = 11
-    UNIMPLEMENTED = 12
-    INTERNAL = 13
-    UNAVAILABLE = 14
-    DATA_LOSS = 15
-    UNAUTHENTICATED = 16
 
 
 class Type(enum.IntEnum):
@@ -124,49 +86,6 @@ class Tensor(typing.NamedTuple):
     is_in_arena: bool
 
 
-def _unsigned(what: str, number: int, limit: int = 2**63) -> int:
-    """The number, checked: ctypes would wrap others around."""
-    if not 0 <= number < limit:
-        raise OverflowError(f"expected {what} from 0 to {limit - 1}, found {number}")
-    return number
-
-
-class _TensorNumber(c_uint32):
-    """A tensor's number. The range is checked here, since ctypes would take 2**32 for 0."""
-    @classmethod
-    def from_param(cls, number: int) -> c_uint32:
-        return c_uint32(_unsigned("a tensor's number,", number, 2**32))
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("role", c_int), ("type", c_int), ("shape", POINTER(c_int64)),
-                ("dimensions", c_size_t), ("is_given", c_int), ("is_optional", c_int), ("is_in_arena", c_int)]
-
-
-_OnWarning = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
-_StoreSet = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, c_char_p)
-_StoreGet = ctypes.CFUNCTYPE(c_int64, c_void_p, c_char_p, c_void_p, c_size_t)
-
-
-class _WorldOptions(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("rank", c_int), ("size", c_int), ("rendezvous", c_char_p),
-                ("address", c_char_p), ("host", c_char_p), ("interface_name", c_char_p), ("timeout_seconds", c_double),
-                ("patience_seconds", c_double), ("shared_bytes", c_size_t), ("store_set", _StoreSet),
-                ("store_get", _StoreGet), ("store_user", c_void_p)]
-
-
-_OnDone = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
-
-
-class _WaitOptions(ctypes.Structure):
-    """The options of communicators, with which those of sessions begin."""
-    _fields_ = [("struct_size", c_size_t), ("timeout_seconds", c_double), ("on_warning", _OnWarning), ("user", c_void_p)]
-
-
-class _SessionOptions(ctypes.Structure):
-    _fields_ = [("waiting", _WaitOptions), ("backend", c_char_p)]
-
-
 class StepFigures(typing.NamedTuple):
     """The figures of a step, as measured on this rank or as predicted for a plan: `seconds` from its beginning to the next one's (or to
     the end of finish), `exposed_seconds` of them in which the program waited for communication, and the bytes that the step's
@@ -177,195 +96,8 @@ class StepFigures(typing.NamedTuple):
     bytes_sent: int
 
 
-class _StepFigures(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("step", c_int64), ("seconds", c_double), ("exposed_seconds", c_double),
-                ("bytes_sent", c_int64)]
-
-    def named(self) -> StepFigures:
-        return StepFigures(self.step, self.seconds, self.exposed_seconds, self.bytes_sent)
-
-
-# For each function of bagua.h: the type that it returns (None for a code, which is checked), then those of its arguments.
-_HANDLE = POINTER(c_void_p)
-_FUNCTIONS: dict[str, tuple[typing.Any, ...]] = {
-    "plan_read": (None, c_char_p, _HANDLE),
-    "plan_from_bytes": (None, c_char_p, c_size_t, _HANDLE),
-    "plan_fingerprint": (c_uint64, c_void_p),
-    "plan_ranks": (c_int, c_void_p),
-    "plan_servers": (c_int, c_void_p),
-    "plan_tensor_count": (c_size_t, c_void_p),
-    "plan_has_late_updates": (c_int, c_void_p),
-    "plan_tensor": (None, c_void_p, _TensorNumber, POINTER(_Tensor)),
-    "plan_predicted_figures": (None, c_void_p, POINTER(_StepFigures)),
-    "world_connect": (None, POINTER(_WorldOptions), _HANDLE),
-    "is_launched": (c_int,),
-    "world_launched": (None, POINTER(_WorldOptions), _HANDLE),
-    "worlds_in_process": (None, c_int, c_double, _HANDLE),
-    "world_rank": (c_int, c_void_p),
-    "world_size": (c_int, c_void_p),
-    "world_hosts": (c_int, c_void_p),
-    "world_next_number": (c_int, c_void_p),
-    "communicator_create_with": (None, c_void_p, POINTER(c_int), c_int, c_char_p, POINTER(_WaitOptions), _HANDLE),
-    "communicator_agree_on": (None, c_void_p, c_char_p, c_uint64, c_char_p),
-    "all_reduce": (None, c_void_p, c_void_p, c_void_p, c_int64, c_int, c_int),
-    "all_gather": (None, c_void_p, c_void_p, c_void_p, c_int64, c_int),
-    "broadcast": (None, c_void_p, c_void_p, c_int64, c_int, c_int),
-    "barrier": (None, c_void_p),
-    "queue_create": (None, c_void_p, c_char_p, _HANDLE),
-    "queue_copy": (None, c_void_p, c_void_p, c_void_p, c_size_t),
-    "queue_zero": (None, c_void_p, c_void_p, c_size_t),
-    "queue_drain": (None, c_void_p, c_double),
-    "session_create": (None, c_void_p, c_void_p, POINTER(_SessionOptions), _HANDLE),
-    "session_find": (None, c_void_p, c_char_p, POINTER(c_uint32)),
-    "session_local_bytes": (c_int64, c_void_p, _TensorNumber),
-    "session_bind": (None, c_void_p, _TensorNumber, c_void_p, c_size_t),
-    "session_address": (None, c_void_p, _TensorNumber, c_size_t, _HANDLE),
-    "session_hold": (None, c_void_p, _TensorNumber, c_size_t, _HANDLE, _HANDLE),
-    "session_bind_or_locate": (None, c_void_p, _TensorNumber, c_void_p, c_size_t, _HANDLE),
-    "session_program_updates": (c_int, c_void_p, c_char_p),
-    "session_start": (None, c_void_p),
-    "session_first_waiter": (c_int64, c_void_p, _TensorNumber),
-    "session_agree_on": (None, c_void_p, c_char_p, c_uint64, c_char_p),
-    "session_agree_on_tensor": (None, c_void_p, _TensorNumber, c_uint64, c_char_p),
-    "session_begin_step": (None, c_void_p),
-    "session_mark_ready": (None, c_void_p, _TensorNumber),
-    "session_mark_ready_at": (None, c_void_p, _TensorNumber, c_void_p, c_size_t),
-    "session_mark_each_ready": (None, c_void_p, POINTER(c_uint32), POINTER(c_void_p), POINTER(c_size_t), c_size_t),
-    "session_mark_absent": (None, c_void_p, _TensorNumber),
-    "session_mark_absent_at": (None, c_void_p, _TensorNumber, c_void_p, c_size_t),
-    "session_mark_ready_after": (None, c_void_p, _TensorNumber, c_void_p, c_size_t, c_void_p),
-    "session_mark_absent_after": (None, c_void_p, _TensorNumber, c_void_p, c_size_t, c_void_p),
-    "session_wait": (None, c_void_p, _TensorNumber),
-    "session_wait_before": (None, c_void_p, _TensorNumber, c_void_p),
-    "session_wait_for_each": (None, c_void_p, POINTER(c_uint32), c_size_t),
-    "session_is_ready": (c_int, c_void_p, _TensorNumber),
-    "session_on_done": (None, c_void_p, _TensorNumber, _OnDone, c_void_p),
-    "session_end_step": (None, c_void_p),
-    "session_barrier": (None, c_void_p),
-    "session_finish": (None, c_void_p),
-    "session_step": (c_int64, c_void_p),
-    "session_bytes_sent": (c_int64, c_void_p),
-    "session_arena_bytes": (c_int64, c_void_p),
-    "session_step_figures": (None, c_void_p, c_int64, POINTER(_StepFigures)),
-    "describe_waits": (None, _HANDLE, POINTER(c_size_t)),
-    "session_save_state": (None, c_void_p, _HANDLE, POINTER(c_size_t)),
-    "session_load_state": (None, c_void_p, c_char_p, c_size_t),
-    "write_checkpoint": (None, c_char_p, c_char_p, c_size_t),
-    "find_newest_checkpoint": (None, c_void_p, POINTER(c_char_p), c_size_t, POINTER(c_int), POINTER(c_size_t)),
-}
-# These return nothing.
-_VOID_FUNCTIONS: dict[str, tuple[typing.Any, ...]] = {
-    "last_error_place": (POINTER(c_int64),) * 4,
-    "plan_free": (c_void_p,),
-    "world_free": (c_void_p,),
-    "world_limit_stay": (c_void_p,),
-    "world_abort": (c_void_p, c_char_p),
-    "communicator_free": (c_void_p,),
-    "queue_free": (c_void_p,),
-    "session_free": (c_void_p,),
-    "session_abort": (c_void_p, c_char_p),
-    "memory_free": (c_void_p,),
-    "bytes_free": (c_void_p,),
-}
-
-
-class _Library:
-    """bagua.h's functions without their prefix. A function that returns a code raises Error if it fails."""
-
-    def __init__(self) -> None:
-        path = os.environ.get("BAGUA_LIBRARY") or "libbagua.so.1"
-        try:
-            loaded = ctypes.CDLL(path)
-        except OSError as error:
-            raise ImportError(f"{path} can't be loaded: {error}" if os.path.exists(path) else
-                              f"{error}; expected BAGUA_LIBRARY to name Bagua's shared library, libbagua.so") from None
-        if not hasattr(loaded, "bagua_api_version"):
-            raise ImportError(f"{path} is not Bagua's library")
-        version = loaded.bagua_api_version()
-        if version != API_VERSION:
-            raise ImportError(f"{path} has interface {version}, expected {API_VERSION}")
-        self._last_error = loaded.bagua_last_error
-        self._last_error.restype = c_char_p
-        for name, (result, *arguments) in _FUNCTIONS.items():
-            function = getattr(loaded, "bagua_" + name)
-            function.argtypes = arguments
-            function.restype = result or c_int
-            setattr(self, name, function if result else functools.partial(self._checked, function))
-        for name, taken in _VOID_FUNCTIONS.items():
-            function = getattr(loaded, "bagua_" + name)
-            function.argtypes = taken
-            function.restype = None
-            setattr(self, name, function)
-
-    if typing.TYPE_CHECKING:
-        def __getattr__(self, name: str) -> typing.Callable[..., typing.Any]: ...
-
-    def _checked(self, function: typing.Callable[..., int], *arguments: typing.Any) -> None:
-        code = function(*arguments)
-        if _RAISED:
-            _raise_own()
-        if code:
-            raise self.error(code)
-
-    def error(self, code: int) -> Error:
-        """The last error of this thread."""
-        place = [c_int64() for _ in range(4)]
-        self.last_error_place(*map(byref, place))
-        return Error(Code(code).name, self._last_error().decode(errors="replace"),
-                     *(number.value if number.value >= 0 else None for number in place))
-
-
-@functools.cache
-def _library() -> _Library:
-    return _Library()
-
-
-def _bytes(text: Path | None) -> bytes | None:
-    return None if text is None else os.fsencode(text)
-
-
-def _taken(call: typing.Callable[..., typing.Any], *arguments: typing.Any) -> bytes:
-    """The bytes that a call returns; frees the library's copy."""
-    data, size = c_void_p(), c_size_t()
-    call(*arguments, byref(data), byref(size))
-    try:
-        return ctypes.string_at(data, size.value)
-    finally:
-        _library().bytes_free(data)
-
-
-# Exceptions of callbacks, which can't pass through the library. The key is the thread of the callback, which raises its exception when
-# the call that it is in returns. If a thread of the library ran the callback, the key is None, and the next call of any thread raises it.
-_RAISED: dict[int | None, BaseException] = {}
-
-
-def _keep(failure: BaseException) -> None:
-    own = threading.get_ident()
-    _RAISED[own if any(thread.ident == own for thread in threading.enumerate()) else None] = failure
-
-
-def _raise_own() -> None:
-    failure = _RAISED.pop(threading.get_ident(), None) or _RAISED.pop(None, None)
-    if failure:
-        raise failure
-
-
-def _warning(tell: OnWarning | None) -> typing.Any:
-    if tell is None:
-        return _OnWarning()
-
-    def warn(_: object, text: bytes) -> None:
-        try:
-            tell(text.decode())
-        except BaseException as failure:
-            _keep(failure)
-    return _OnWarning(warn)
-
-
-def _wait_options(timeout: float, warning: typing.Any) -> _WaitOptions:
-    if not isinstance(timeout, numbers.Real):
-        raise TypeError(f"timeout: expected seconds, found {timeout!r}")
-    return _WaitOptions(ctypes.sizeof(_WaitOptions), timeout, warning, None)
+def _named(found: c.StepFigures) -> StepFigures:
+    return StepFigures(found.step, found.seconds, found.exposed_seconds, found.bytes_sent)
 
 
 _Self = typing.TypeVar("_Self", bound="_Object")
@@ -374,13 +106,13 @@ _Self = typing.TypeVar("_Self", bound="_Object")
 class _Object:
     """The owner of a handle. A process that this one forks can neither use the handle nor frees it."""
 
-    def _own(self, handle: _Pointer, free: typing.Callable[[_Pointer], object]) -> None:
+    def _own(self, handle: c.Pointer, free: typing.Callable[[c.Pointer], object]) -> None:
         owner = self._owner = os.getpid()
         self._open_handle = handle
         self._close = weakref.finalize(self, lambda: free(handle) if os.getpid() == owner else None)
 
     @property
-    def _handle(self) -> _Pointer:
+    def _handle(self) -> c.Pointer:
         if not self._close.alive:
             raise ValueError(f"expected {type(self).__name__} to be open, found it closed")
         if os.getpid() != self._owner:
@@ -403,11 +135,11 @@ class Plan(_Object):
     """A compiled plan, read from a file or from its bytes."""
 
     def __init__(self, source: Path | bytes) -> None:
-        library, handle = _library(), c_void_p()
+        library, handle = c.library(), c_void_p()
         if isinstance(source, bytes):
             library.plan_from_bytes(source, len(source), byref(handle))
         else:
-            library.plan_read(_bytes(source), byref(handle))
+            library.plan_read(c.bytes_of(source), byref(handle))
         self._own(handle, library.plan_free)
         self.ranks: int = library.plan_ranks(handle)
         self.servers: int = library.plan_servers(handle)
@@ -415,7 +147,7 @@ class Plan(_Object):
         self.has_late_updates = bool(library.plan_has_late_updates(handle))
         self.tensors: list[Tensor] = []
         for number in range(library.plan_tensor_count(handle)):
-            found = _Tensor()
+            found = c.Tensor()
             library.plan_tensor(handle, number, byref(found))
             self.tensors.append(
                 Tensor(found.name.decode(), Role(found.role), Type(found.type), tuple(found.shape[:found.dimensions]),
@@ -424,26 +156,26 @@ class Plan(_Object):
     @property
     def predicted(self) -> StepFigures | None:
         """The prediction for a step, with step number -1; None if the plan holds none."""
-        found = _StepFigures(struct_size=ctypes.sizeof(_StepFigures))
+        found = c.StepFigures(struct_size=ctypes.sizeof(c.StepFigures))
         try:
-            _library().plan_predicted_figures(self._handle, byref(found))
+            c.library().plan_predicted_figures(self._handle, byref(found))
         except Error as error:
             if error.code != "NOT_FOUND":
                 raise
             return None
-        return found.named()
+        return _named(found)
 
 
 def is_launched() -> bool:
     """Whether torchrun, mpirun or srun has started this process."""
-    return bool(_library().is_launched())
+    return bool(c.library().is_launched())
 
 
 class World(_Object):
     """One rank's membership in all ranks of a run."""
 
-    def __init__(self, handle: _Pointer, is_in_process: bool = False) -> None:
-        library = _library()
+    def __init__(self, handle: c.Pointer, is_in_process: bool = False) -> None:
+        library = c.library()
         self._own(handle, library.world_free)
         self.is_in_process = is_in_process
         self.rank: int = library.world_rank(handle)
@@ -474,19 +206,19 @@ class World(_Object):
                 failures.append(failure)
                 return -2
 
-        return {"store_set": _StoreSet(set_text), "store_get": _StoreGet(get_text)}
+        return {"store_set": c.StoreSet(set_text), "store_get": c.StoreGet(get_text)}
 
     @classmethod
     def _made(cls, function: typing.Callable[..., typing.Any], options: dict[str, typing.Any]) -> World:
         store = options.pop("store")
         known = {"timeout": "timeout_seconds", "patience": "patience_seconds", "interface": "interface_name"}
-        given = {known.get(name, name): _bytes(value) if isinstance(value, (str, os.PathLike)) else value
+        given = {known.get(name, name): c.bytes_of(value) if isinstance(value, (str, os.PathLike)) else value
                  for name, value in options.items() if value is not None}
         handle = c_void_p()
         failures: list[BaseException] = []
         given.update(cls._callbacks(store, failures) if store is not None else {})
         try:
-            function(byref(_WorldOptions(struct_size=ctypes.sizeof(_WorldOptions), **given)), byref(handle))
+            function(byref(c.WorldOptions(struct_size=ctypes.sizeof(c.WorldOptions), **given)), byref(handle))
         except Error:
             if failures:
                 raise failures[0] from None
@@ -500,7 +232,7 @@ class World(_Object):
         """Connects a rank that torchrun, mpirun or srun has started. Times are in seconds.
 
         A `store` of the program has set(name, text), and get(name), which returns None if there is no text yet."""
-        return cls._made(_library().world_launched,
+        return cls._made(c.library().world_launched,
                          dict(rendezvous=rendezvous, address=address, store=store, host=host, interface=interface,
                               timeout=timeout, patience=patience, shared_bytes=shared_bytes))
 
@@ -509,7 +241,7 @@ class World(_Object):
                 host: str | None = None, interface: str | None = None, timeout: float | None = None, patience: float | None = None,
                 shared_bytes: int | None = None) -> World:
         """Connects a rank whose number the program knows. Times are in seconds."""
-        return cls._made(_library().world_connect,
+        return cls._made(c.library().world_connect,
                          dict(rank=rank, size=size, rendezvous=rendezvous, address=address, store=store, host=host,
                               interface=interface, timeout=timeout, patience=patience, shared_bytes=shared_bytes))
 
@@ -517,18 +249,18 @@ class World(_Object):
     def in_process(cls, size: int, timeout: float = 0) -> list[World]:
         """Creates ranks that are threads of this process: a list of `size` worlds."""
         handles = (c_void_p * size)()
-        _library().worlds_in_process(size, timeout, handles)
+        c.library().worlds_in_process(size, timeout, handles)
         return [cls(c_void_p(handle), is_in_process=True) for handle in handles]
 
     def next_number(self) -> int:
         """The number of the next object that all ranks create in the same order. Names of communicators are made from it."""
-        return _library().world_next_number(self._handle)
+        return c.library().world_next_number(self._handle)
 
     def newest_checkpoint(self, paths: typing.Iterable[Path]) -> Path | None:
         """The one of `paths` that has the newest state that every rank has; None if there is none. Collective over the world."""
         own = list(paths)
         is_found, newest = c_int(), c_size_t()
-        _library().find_newest_checkpoint(self._handle, (c_char_p * len(own))(*map(_bytes, own)), len(own), byref(is_found),
+        c.library().find_newest_checkpoint(self._handle, (c_char_p * len(own))(*map(c.bytes_of, own)), len(own), byref(is_found),
                                           byref(newest))
         return own[newest.value] if is_found.value else None
 
@@ -539,11 +271,11 @@ class World(_Object):
     def limit_stay(self) -> None:
         """Limits how long rank 0's process waits for others to leave, after its world is closed, to the patience. By default it waits
         until all have left, which is too long if the program ends after a failure."""
-        _library().world_limit_stay(self._handle)
+        c.library().world_limit_stay(self._handle)
 
     def abort(self, why: str = "") -> None:
         """Ends the run on all ranks. May be called from any thread."""
-        _library().world_abort(self._handle, why.encode())
+        c.library().world_abort(self._handle, why.encode())
 
 
 class Communicator(_Object):
@@ -551,30 +283,30 @@ class Communicator(_Object):
 
     def __init__(self, world: World, name: str, members: typing.Sequence[int] | None = None, *, timeout: float = 0,
                  on_warning: OnWarning | None = None) -> None:
-        library, handle = _library(), c_void_p()
+        library, handle = c.library(), c_void_p()
         ranks = None if members is None else (c_int * len(members))(*members)
         # The communicator calls it, so it must live as long.
-        self._on_warning = _warning(on_warning)
+        self._on_warning = c.warning(on_warning)
         library.communicator_create_with(world._handle, ranks, len(members or []), name.encode(),
-                                         byref(_wait_options(timeout, self._on_warning)), byref(handle))
+                                         byref(c.wait_options(timeout, self._on_warning)), byref(handle))
         self._own(handle, library.communicator_free)
 
     def agree_on(self, fact: str, value: int, meaning: str | None = None) -> None:
         """States a fact, a number of 64 bits, that all members must state alike in later calls; `meaning` says what it stands for."""
-        _library().communicator_agree_on(self._handle, fact.encode(), _unsigned("a number", value, 2**64), meaning and meaning.encode())
+        c.library().communicator_agree_on(self._handle, fact.encode(), c.unsigned("a number", value, 2**64), meaning and meaning.encode())
 
     def all_reduce(self, source: int, target: int, count: int, type: Type, kind: Kind = Kind.SUM) -> None:
-        _library().all_reduce(self._handle, source, target, count, type, kind)
+        c.library().all_reduce(self._handle, source, target, count, type, kind)
 
     def all_gather(self, source: int, target: int, count: int, type: Type) -> None:
         """Gathers `count` elements of each member, in the order of members."""
-        _library().all_gather(self._handle, source, target, count, type)
+        c.library().all_gather(self._handle, source, target, count, type)
 
     def broadcast(self, address: int, count: int, type: Type, root: int = 0) -> None:
-        _library().broadcast(self._handle, address, count, type, root)
+        c.library().broadcast(self._handle, address, count, type, root)
 
     def barrier(self) -> None:
-        _library().barrier(self._handle)
+        c.library().barrier(self._handle)
 
 
 def _array_of(kind: typing.Any, code: str, values: typing.Iterable[int]) -> typing.Any:
@@ -588,10 +320,10 @@ def _check_place(address: int | None, size: int | None) -> None:
     if (address is None) != (size is None):
         raise TypeError("expected an address and a size, or neither")
     if size is not None:
-        _unsigned("a size", size)
+        c.unsigned("a size", size)
 
 
-def _queue_handle(name: str, given: object) -> _Pointer:
+def _queue_handle(name: str, given: object) -> c.Pointer:
     if not isinstance(given, Queue):
         raise TypeError(f"{name}: expected a Queue, found {given!r}")
     return given._handle
@@ -608,7 +340,7 @@ class _Memory(_Object):
     """The memory of a tensor in an arena."""
 
     def __init__(self, session: Session, tensor: int, size: int) -> None:
-        library, place, handle = _library(), c_void_p(), c_void_p()
+        library, place, handle = c.library(), c_void_p(), c_void_p()
         library.session_hold(session._handle, tensor, size, byref(place), byref(handle))
         self._own(handle, library.memory_free)
         self.address: int = place.value or 0
@@ -643,16 +375,16 @@ class _Pending:
             cls.called.get()
 
 
-@_OnDone  # type: ignore[untyped-decorator]
+@c.OnDone  # type: ignore[untyped-decorator]
 def _call_pending(number: int, code: int, _: object) -> None:
     callback = _Pending.callbacks.pop(number)
     kept: list[object] = [callback]
     try:
-        callback(_library().error(code) if code else None)
+        callback(c.library().error(code) if code else None)
     except BaseException as failure:
         traceback.print_exception(type(failure), failure, failure.__traceback__)
         if not isinstance(failure, Exception):
-            _keep(failure)
+            c.keep(failure)
         kept.append(failure)
     del callback
     _Pending.called.put(kept)
@@ -662,20 +394,20 @@ class Queue(_Object):
     """Work in order on the device of a backend, the CPU if it is None; the CPU's queue runs work at once."""
 
     def __init__(self, world: World, backend: str | None = None) -> None:
-        library, handle = _library(), c_void_p()
+        library, handle = c.library(), c_void_p()
         library.queue_create(world._handle, None if backend is None else backend.encode(), byref(handle))
         self._own(handle, library.queue_free)
 
     def copy(self, target: int, source: int, size: int) -> None:
-        _library().queue_copy(self._handle, _unsigned("an address", target, 2**64), _unsigned("an address", source, 2**64),
-                              _unsigned("a size", size))
+        c.library().queue_copy(self._handle, c.unsigned("an address", target, 2**64), c.unsigned("an address", source, 2**64),
+                               c.unsigned("a size", size))
 
     def zero(self, target: int, size: int) -> None:
-        _library().queue_zero(self._handle, _unsigned("an address", target, 2**64), _unsigned("a size", size))
+        c.library().queue_zero(self._handle, c.unsigned("an address", target, 2**64), c.unsigned("a size", size))
 
     def drain(self, limit: float = 0) -> None:
         """Waits until all work is done, for at most `limit` seconds; 0: the world's timeout."""
-        _library().queue_drain(self._handle, limit)
+        c.library().queue_drain(self._handle, limit)
 
 
 class Session(_Object):
@@ -683,28 +415,28 @@ class Session(_Object):
 
     def __init__(self, plan: Plan, world: World, *, timeout: float = 0, on_warning: OnWarning | None = None,
                  backend: str | None = None) -> None:
-        library, handle = _library(), c_void_p()
+        library, handle = c.library(), c_void_p()
         # The threads of the session call it, so it must live as long.
-        self._on_warning = _warning(on_warning)
-        options = _SessionOptions(_wait_options(timeout, self._on_warning), None if backend is None else backend.encode())
-        options.waiting.struct_size = ctypes.sizeof(_SessionOptions)
+        self._on_warning = c.warning(on_warning)
+        options = c.SessionOptions(c.wait_options(timeout, self._on_warning), None if backend is None else backend.encode())
+        options.waiting.struct_size = ctypes.sizeof(c.SessionOptions)
         library.session_create(plan._handle, world._handle, byref(options), byref(handle))
         self._own(handle, library.session_free)
 
     def find(self, name: str) -> int:
         number = c_uint32()
-        _library().session_find(self._handle, name.encode(), byref(number))
+        c.library().session_find(self._handle, name.encode(), byref(number))
         return number.value
 
     def local_bytes(self, tensor: int) -> int:
-        return _library().session_local_bytes(self._handle, tensor)
+        return c.library().session_local_bytes(self._handle, tensor)
 
     def bind(self, tensor: int, address: int, size: int) -> None:
-        _library().session_bind(self._handle, tensor, address, size)
+        c.library().session_bind(self._handle, tensor, address, size)
 
     def address(self, tensor: int, size: int) -> int | None:
         place = c_void_p()
-        _library().session_address(self._handle, tensor, size, byref(place))
+        c.library().session_address(self._handle, tensor, size, byref(place))
         return place.value
 
     def hold(self, tensor: int, size: int) -> typing.Any:
@@ -715,40 +447,40 @@ class Session(_Object):
 
     def bind_or_locate(self, tensor: int, address: int, size: int) -> int | None:
         place = c_void_p()
-        _library().session_bind_or_locate(self._handle, tensor, address, size, byref(place))
+        c.library().session_bind_or_locate(self._handle, tensor, address, size, byref(place))
         return place.value
 
     def program_updates(self, name: str) -> bool:
-        return bool(_library().session_program_updates(self._handle, name.encode()))
+        return bool(c.library().session_program_updates(self._handle, name.encode()))
 
     def start(self) -> None:
-        _library().session_start(self._handle)
+        c.library().session_start(self._handle)
 
     def first_waiter(self, tensor: int) -> int:
         """The number of the first instruction that waits for the tensor to be given; -1 if none does, and before start(). Of several
         tensors with the same number, only the last one given lets the instruction start."""
-        return _library().session_first_waiter(self._handle, tensor)
+        return c.library().session_first_waiter(self._handle, tensor)
 
     def agree_on(self, fact: str, value: int, meaning: str | None = None) -> None:
         """States a fact, a number of 64 bits, that all ranks must state alike for the steps that begin after this call."""
-        _library().session_agree_on(self._handle, fact.encode(), _unsigned("a number", value, 2**64), meaning and meaning.encode())
+        c.library().session_agree_on(self._handle, fact.encode(), c.unsigned("a number", value, 2**64), meaning and meaning.encode())
 
     def agree_on_tensor(self, tensor: int, value: int, meaning: str | None = None) -> None:
         """The same for a fact of a tensor, from the next time the tensor is given."""
-        _library().session_agree_on_tensor(self._handle, tensor, _unsigned("a number", value, 2**64), meaning and meaning.encode())
+        c.library().session_agree_on_tensor(self._handle, tensor, c.unsigned("a number", value, 2**64), meaning and meaning.encode())
 
     def begin_step(self) -> None:
-        _library().session_begin_step(self._handle)
+        c.library().session_begin_step(self._handle)
 
     def mark_ready(self, tensor: int, address: int | None = None, size: int | None = None, *, after: Queue | None = None) -> None:
         """Gives a tensor, which is complete when the work that `after` has so far is done."""
         _check_place(address, size)
         if after is not None:
-            _library().session_mark_ready_after(self._handle, tensor, address, size or 0, _queue_handle("after", after))
+            c.library().session_mark_ready_after(self._handle, tensor, address, size or 0, _queue_handle("after", after))
         elif size is None:
-            _library().session_mark_ready(self._handle, tensor)
+            c.library().session_mark_ready(self._handle, tensor)
         else:
-            _library().session_mark_ready_at(self._handle, tensor, address, size)
+            c.library().session_mark_ready_at(self._handle, tensor, address, size)
 
     def mark_each_ready(self, tensors: typing.Iterable[int], addresses: typing.Iterable[int] | None = None,
                         sizes: typing.Iterable[int] | None = None) -> None:
@@ -760,90 +492,90 @@ class Session(_Object):
             if not len(numbers) == len(places) == len(lengths):
                 raise TypeError(f"expected an address and a size of each tensor, found {len(numbers)} tensors, {len(places)} addresses and "
                                 f"{len(lengths)} sizes")
-        _library().session_mark_each_ready(self._handle, numbers, places, lengths, len(numbers))
+        c.library().session_mark_each_ready(self._handle, numbers, places, lengths, len(numbers))
 
     def mark_absent(self, tensor: int, address: int | None = None, size: int | None = None, *, after: Queue | None = None) -> None:
         _check_place(address, size)
         if after is not None:
-            _library().session_mark_absent_after(self._handle, tensor, address, size or 0, _queue_handle("after", after))
+            c.library().session_mark_absent_after(self._handle, tensor, address, size or 0, _queue_handle("after", after))
         elif size is None:
-            _library().session_mark_absent(self._handle, tensor)
+            c.library().session_mark_absent(self._handle, tensor)
         else:
-            _library().session_mark_absent_at(self._handle, tensor, address, size)
+            c.library().session_mark_absent_at(self._handle, tensor, address, size)
 
     def wait(self, tensor: int, *, before: Queue | None = None) -> None:
         """Takes a tensor back. With a queue this may return before the runtime is done with the tensor: later work there finds it done."""
         if before is None:
-            _library().session_wait(self._handle, tensor)
+            c.library().session_wait(self._handle, tensor)
         else:
-            _library().session_wait_before(self._handle, tensor, _queue_handle("before", before))
+            c.library().session_wait_before(self._handle, tensor, _queue_handle("before", before))
 
     def wait_for_each(self, tensors: typing.Iterable[int]) -> None:
         numbers = _array_of(c_uint32, "I", tensors)
-        _library().session_wait_for_each(self._handle, numbers, len(numbers))
+        c.library().session_wait_for_each(self._handle, numbers, len(numbers))
 
     def is_ready(self, tensor: int) -> bool:
-        return bool(_library().session_is_ready(self._handle, tensor))
+        return bool(c.library().session_is_ready(self._handle, tensor))
 
     def on_done(self, tensor: int, callback: typing.Callable[[Error | None], object]) -> None:
         """Calls `callback` once, when wait() would return, with None or the Error that wait() would raise. The callback may call abort,
         nothing else."""
-        _library().session_on_done(self._handle, tensor, _call_pending, _Pending.add(callback))
+        c.library().session_on_done(self._handle, tensor, _call_pending, _Pending.add(callback))
 
     def end_step(self) -> None:
-        _library().session_end_step(self._handle)
+        c.library().session_end_step(self._handle)
 
     def barrier(self) -> None:
         """Between steps: waits until all workers with which this one communicates have called barrier. An error if one has begun a step
         instead."""
-        _library().session_barrier(self._handle)
+        c.library().session_barrier(self._handle)
 
     def finish(self) -> None:
-        _library().session_finish(self._handle)
+        c.library().session_finish(self._handle)
 
     def abort(self, why: str = "") -> None:
         """Ends the run on all ranks. May be called from any thread."""
-        _library().session_abort(self._handle, why.encode())
+        c.library().session_abort(self._handle, why.encode())
 
     @property
     def step(self) -> int:
-        return _library().session_step(self._handle)
+        return c.library().session_step(self._handle)
 
     @property
     def bytes_sent(self) -> int:
-        return _library().session_bytes_sent(self._handle)
+        return c.library().session_bytes_sent(self._handle)
 
     @property
     def arena_bytes(self) -> int:
-        return _library().session_arena_bytes(self._handle)
+        return c.library().session_arena_bytes(self._handle)
 
     def step_figures(self) -> list[StepFigures]:
         """The figures of the last steps that are done (64 at most), the oldest first. A step is certainly done when the next but one
         begins, and after finish."""
         figures: list[StepFigures] = []
-        found = _StepFigures(struct_size=ctypes.sizeof(_StepFigures))
+        found = c.StepFigures(struct_size=ctypes.sizeof(c.StepFigures))
         try:
             for back in itertools.count():
-                _library().session_step_figures(self._handle, back, byref(found))
-                figures.insert(0, found.named())
+                c.library().session_step_figures(self._handle, back, byref(found))
+                figures.insert(0, _named(found))
         except Error as error:
             if error.code != "OUT_OF_RANGE":
                 raise
         return figures
 
     def save_state(self) -> bytes:
-        return _taken(_library().session_save_state, self._handle)
+        return c.taken_bytes(c.library().session_save_state, self._handle)
 
     def load_state(self, state: bytes) -> None:
-        _library().session_load_state(self._handle, state, len(state))
+        c.library().session_load_state(self._handle, state, len(state))
 
 
 def describe_waits() -> str:
     """For each world and session of this process, as text: which rank waits where, for what and since when. May be called on any thread,
     while others hang."""
-    return _taken(_library().describe_waits).decode(errors="replace")
+    return c.taken_bytes(c.library().describe_waits).decode(errors="replace")
 
 
 def write_checkpoint(path: Path, state: bytes) -> None:
     """Replaces the file. After a crash at any time it holds either its old contents or `state`."""
-    _library().write_checkpoint(_bytes(path), state, len(state))
+    c.library().write_checkpoint(c.bytes_of(path), state, len(state))
