@@ -15,6 +15,8 @@
 
 #include <array>
 #include <cstdint>
+#include <random>
+#include <string>
 #include <vector>
 
 namespace bagua::runtime::test {
@@ -147,6 +149,41 @@ TEST(PlanPhasesTest, FindsTheStepOfAnIteration) {
   EXPECT_THAT(stepsBefore(root, 1), IsEmpty());
   EXPECT_FALSE(runsInIterations(root, 1));
   EXPECT_TRUE(runsInIterations(root, 3));
+}
+
+/// Against a count of one iteration after another. Tables of up to four rows,
+/// whose `until` and `every` often meet.
+TEST(PlanPhasesTest, CountsTheIterationsOfEachStep) {
+  std::mt19937 random(7);
+  auto below = [&](int64_t count) { return int64_t(random() % count); };
+  for (int table = 0; table < 200; ++table) {
+    PlanBuilder plan({{"gpu", 1}});
+    for (int64_t row = below(5); row > 0; --row) {
+      const int64_t count = 1 + below(6);
+      plan.addStep(std::to_string(row), below(2) ? until(1 + below(20))
+                                                 : every(count, below(count)));
+    }
+    auto loaded = plan.load();
+    ASSERT_NE(loaded, nullptr);
+    std::vector<int64_t> counts(loaded->root().steps()->size());
+    for (int64_t i = 0; i < 80; ++i) {
+      EXPECT_EQ(iterationsByStep(loaded->root(), i), counts) << table;
+      ++counts[stepOf(loaded->root(), i)];
+    }
+  }
+}
+
+/// One after another, these would take hours.
+TEST(PlanPhasesTest, CountsIterationsOfLongRuns) {
+  PlanBuilder plan({{"gpu", 1}});
+  plan.addStep("warmup", until(1000));
+  plan.addStep("third", every(3, 0));
+  const int64_t trillion = 1'000'000'000'000;
+  EXPECT_THAT(iterationsByStep(plan.load()->root(), trillion),
+              ElementsAre(666'666'666'000, 1000, 333'333'333'000));
+  plan.addStep("rare", every(trillion * 1000, 5));
+  EXPECT_THAT(iterationsByStep(plan.load()->root(), 6),
+              ElementsAre(0, 6, 0, 0));
 }
 
 TEST(PlanPhasesTest, RefusesTablesThatNobodyMeans) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace bagua::runtime {
 
@@ -53,13 +54,49 @@ std::vector<int64_t> iterationsWithStepsBefore(const fb::Plan &plan) {
 }
 
 std::vector<bool> stepsWithin(const fb::Plan &plan, int64_t iterations) {
-  std::vector<bool> runs(plan.steps()->size());
-  for (int64_t i = 0; i < iterations; ++i)
-    runs[stepOf(plan, i)] = true;
+  std::vector<bool> runs;
+  for (int64_t count : iterationsByStep(plan, iterations))
+    runs.push_back(count > 0);
   for (const fb::Phase *phase : *plan.phases())
     if (isAt(*phase) && phase->at() < iterations)
       runs[phase->step()] = true;
   return runs;
+}
+
+/// After how many iterations the rows with `every` repeat; `limit` if that are
+/// more.
+static int64_t periodOf(const fb::Plan &plan, int64_t limit) {
+  int64_t period = 1;
+  for (const fb::Phase *phase : *plan.phases())
+    if (phase->every() > 0) {
+      const int64_t factor = phase->every() / std::gcd(period, phase->every());
+      if (factor > limit / period)
+        return limit;
+      period *= factor;
+    }
+  return period;
+}
+
+// Between two iterations at which a row with `until` ends, steps repeat with
+// the period, so one period is counted: a run may resume after 10^12.
+std::vector<int64_t> iterationsByStep(const fb::Plan &plan,
+                                      int64_t iterations) {
+  std::vector<int64_t> counts(plan.steps()->size());
+  std::vector<int64_t> ends = {iterations};
+  for (const fb::Phase *phase : *plan.phases())
+    if (phase->until() > 0 && phase->until() < iterations)
+      ends.push_back(phase->until());
+  std::sort(ends.begin(), ends.end());
+  const int64_t period = periodOf(plan, std::max<int64_t>(iterations, 1));
+  int64_t begin = 0;
+  for (int64_t end : ends) {
+    const int64_t whole = (end - begin) / period;
+    const int64_t rest = (end - begin) % period;
+    for (int64_t i = 0; i < std::min(period, end - begin); ++i)
+      counts[stepOf(plan, begin + i)] += whole + (i < rest ? 1 : 0);
+    begin = end;
+  }
+  return counts;
 }
 
 bool runsInIterations(const fb::Plan &plan, uint32_t step) {

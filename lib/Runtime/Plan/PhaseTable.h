@@ -29,6 +29,9 @@ std::vector<int64_t> iterationsWithStepsBefore(const fb::Plan &plan);
 /// By step: whether it runs in or before one of the first `iterations`.
 std::vector<bool> stepsWithin(const fb::Plan &plan, int64_t iterations);
 
+/// By step: how many of the first `iterations` run it; `at` rows don't count.
+std::vector<int64_t> iterationsByStep(const fb::Plan &plan, int64_t iterations);
+
 /// Whether the step runs in iterations, and not only before one.
 bool runsInIterations(const fb::Plan &plan, uint32_t step);
 

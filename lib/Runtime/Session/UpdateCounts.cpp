@@ -52,11 +52,8 @@ UpdateCounts::UpdateCounts(const Plan &loaded)
 }
 
 void UpdateCounts::start(int64_t iteration) {
-  if (!hasSeveralSteps(plan))
-    return;
-  std::fill(counts.begin(), counts.end(), 0);
-  for (int64_t i = 0; i < iteration; ++i)
-    ++counts[stepOf(plan.root(), i)];
+  if (hasSeveralSteps(plan))
+    counts = iterationsByStep(plan.root(), iteration);
 }
 
 void UpdateCounts::open(int64_t iteration, uint32_t step) {
