@@ -256,6 +256,10 @@ bagua_code bagua_session_wait_for_each(bagua_session *session,
       });
 }
 
+int bagua_session_step_uses(const bagua_session *session, uint32_t tensor) {
+  return session ? session->session->stepUses(TensorId(tensor)) : -1;
+}
+
 int bagua_session_is_ready(const bagua_session *session, uint32_t tensor) {
   return session ? session->session->isReady(TensorId(tensor)) : -1;
 }

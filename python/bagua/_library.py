@@ -154,6 +154,7 @@ _FUNCTIONS: dict[str, tuple[typing.Any, ...]] = {
     "session_wait": (None, c_void_p, TensorNumber),
     "session_wait_before": (None, c_void_p, TensorNumber, c_void_p),
     "session_wait_for_each": (None, c_void_p, POINTER(c_uint32), c_size_t),
+    "session_step_uses": (c_int, c_void_p, TensorNumber),
     "session_is_ready": (c_int, c_void_p, TensorNumber),
     "session_on_done": (None, c_void_p, TensorNumber, OnDone, c_void_p),
     "session_end_step": (None, c_void_p),

@@ -14,9 +14,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace bagua::runtime::test {
@@ -257,6 +259,118 @@ TEST(PlanPhasesTest, RunsEachStepInItsIterations) {
           return absl::OkStatus();
         },
         options);
+}
+
+/// Gradients g and h, each of a step of its own, by turns; g's is slow.
+PlanBuilder makeTurns() {
+  PlanBuilder plan({{"gpu", 2}});
+  for (const char *name : {"g", "h"})
+    plan.addTensor(name, {kCount});
+  plan.addTensor("w", {kCount}, fb::Role::Param);
+  plan.addTensor("lr", {}, fb::Role::Input);
+  plan.addResult("copy", {kCount});
+  plan.tensor(2).given_by_program = false;
+  uint32_t g = plan.whole(0), h = plan.whole(1), w = plan.whole(2);
+  uint32_t rate = plan.whole(3), copy = plan.whole(4);
+  plan.addOp(Opcode::AllReduce, {h}, {h}, {0});
+  plan.addStep("g", every(2, 0));
+  plan.addOp(Opcode::AllReduce, {g}, {g}, {0});
+  plan.addOp(Opcode::Linear, {g}, {copy});
+  plan.op(1).constants = {2.0f};
+  plan.addOp(Opcode::Sgd, {w, g, rate}, {w});
+  return plan;
+}
+
+/// The program would take what it gave for the mean. An input is no such
+/// tensor: it comes back as it was.
+TEST(PlanPhasesTest, RefusesAGradientOfAnotherStep) {
+  auto body = [](RankContext &rank) -> absl::Status {
+    EXPECT_TRUE(rank.session->stepUses(TensorId(0)));
+    for (uint32_t own : {0, 1}) {
+      BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+      EXPECT_TRUE(rank.session->stepUses(TensorId(own)));
+      EXPECT_FALSE(rank.session->stepUses(TensorId(1 - own)));
+      EXPECT_EQ(rank.session->stepUses(TensorId(3)), own == 0);
+      BAGUA_RETURN_IF_ERROR(rank.give(3));
+      BAGUA_RETURN_IF_ERROR(rank.give(own));
+      BAGUA_RETURN_IF_ERROR(rank.wait(3));
+      BAGUA_RETURN_IF_ERROR(rank.wait(own));
+      BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+      EXPECT_FALSE(rank.session->stepUses(TensorId(own)));
+      EXPECT_TRUE(rank.session->stepUses(TensorId(1 - own)));
+    }
+    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+    return rank.give(1);
+  };
+  expectOnAllRanks(
+      runRanks(makeTurns().load(), body),
+      HasSubstr("markReady of tensor 'h', which step 'g' does not use, though "
+                "other steps of the plan do: expected to be given only where "
+                "stepUses() says so, in step 2"));
+}
+
+/// The first step is not done before rank 1 gives its gradient, late in the
+/// second one.
+TEST(PlanPhasesTest, WaitsForTheStepBeforeTheLast) {
+  std::atomic<bool> mayGive{false};
+  runAll(makeTurns().load(), [&](RankContext &rank) -> absl::Status {
+    Session &session = *rank.session;
+    const bool isSlow = rank.rank() == 1;
+    std::fill_n(rank.data<float>(0), kCount, 1.0f + float(rank.rank()));
+    BAGUA_RETURN_IF_ERROR(session.beginStep());
+    BAGUA_RETURN_IF_ERROR(rank.give(3));
+    while (isSlow && !mayGive)
+      std::this_thread::yield();
+    BAGUA_RETURN_IF_ERROR(rank.give(0));
+    BAGUA_RETURN_IF_ERROR(session.endStep());
+    BAGUA_RETURN_IF_ERROR(session.beginStep());
+    EXPECT_TRUE(isSlow || !session.isReady(TensorId(2)));
+    EXPECT_TRUE(isSlow || !session.isReady(TensorId(4)));
+    BAGUA_RETURN_IF_ERROR(rank.give(1));
+    BAGUA_RETURN_IF_ERROR(session.endStep());
+    EXPECT_TRUE(isSlow || !session.isReady(TensorId(2)));
+    EXPECT_TRUE(isSlow || !session.isReady(TensorId(4)));
+    mayGive = mayGive || !isSlow;
+    BAGUA_RETURN_IF_ERROR(rank.wait(4));
+    BAGUA_RETURN_IF_ERROR(rank.wait(2));
+    EXPECT_TRUE(session.isReady(TensorId(2)));
+    EXPECT_EQ(rank.data<float>(4)[1], 6.0f); // twice the sum
+    for (uint32_t given : {0, 1, 3})
+      BAGUA_RETURN_IF_ERROR(rank.wait(given));
+    return session.finish();
+  });
+}
+
+/// The program sets params before the first iteration, and may forget that a
+/// step changes them before it reads them.
+TEST(PlanPhasesTest, AsksForAWaitBehindAStepBeforeTheFirst) {
+  PlanBuilder plan = makePhases();
+  plan.plan.phases[0]->at = 0;
+  for (auto &step : plan.plan.steps)
+    if (step->name != "halve") {
+      step->program.push_back(std::make_unique<fb::ProgramOpT>());
+      step->program.back()->name = "forward";
+      step->program.back()->waits = {2};
+      step->program.back()->gives = {0};
+    }
+  HarnessOptions options;
+  options.beforeStart = fillOnes;
+  for (bool waits : {false, true}) {
+    auto body = [&](RankContext &rank) -> absl::Status {
+      BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+      if (waits)
+        BAGUA_RETURN_IF_ERROR(rank.wait(2));
+      BAGUA_RETURN_IF_ERROR(rank.give(0));
+      BAGUA_RETURN_IF_ERROR(rank.wait(0));
+      BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+      return rank.session->finish();
+    };
+    if (waits)
+      runAll(plan.load(), body, options);
+    else
+      expectOnAllRanks(runRanks(plan.load(), body, options),
+                       HasSubstr("step 0 ended without a wait for 'm'"));
+  }
 }
 
 /// Before, at and behind the iteration that another step runs before.

@@ -491,6 +491,49 @@ TEST(PlanVerifierTest, RefusesAProgramThatWaitsForItself) {
   EXPECT_NE(plan.load(), nullptr);
 }
 
+/// The program reads a state in all of its ops up to the last one, so nothing
+/// may write it before that op gives something.
+TEST(PlanVerifierTest, RefusesAWriteBesideAReader) {
+  PlanBuilder plan({{"gpu", 2}});
+  plan.addTensor("g", {10});
+  plan.addTensor("h", {10});
+  plan.addTensor("w", {10}, fb::Role::Param);
+  plan.tensor(2).given_by_program = false;
+  uint32_t g = plan.whole(0), h = plan.whole(1), w = plan.whole(2);
+  plan.addOp(Opcode::AllReduce, {g}, {g}, {0});
+  uint32_t sgd = plan.addOp(Opcode::Sgd, {w, g}, {w});
+  plan.op(sgd).has_learning_rate = true;
+  plan.addOp(Opcode::AllReduce, {h}, {h}, {0});
+  plan.addProgramOp("l1", fb::ComputePhase::Backward, 0, {2}, {0});
+  plan.addProgramOp("l2", fb::ComputePhase::Backward, 0, {}, {1});
+  EXPECT_NE(plan.load(), nullptr);
+  plan.step().program[1]->waits = {2};
+  EXPECT_THAT(loadError(plan.bytes()),
+              HasSubstr("instruction 1 writes tensor 'w', which program op 1 "
+                        "reads: expected it to wait for a tensor that op 1 or "
+                        "a later one gives, found that it may run before"));
+  // An op of the last iteration has read by then what it reads.
+  plan.step().program[1]->late = true;
+  plan.step().program[1]->waits = {0};
+  plan.step().program[1]->gives = {};
+  std::swap(plan.step().program[0], plan.step().program[1]);
+  EXPECT_NE(plan.load(), nullptr);
+  std::swap(plan.step().program[0], plan.step().program[1]);
+  plan.step().program[1]->late = false;
+  plan.step().program[1]->waits = {2};
+  plan.step().program[1]->gives = {1};
+  // To wait for the second gift on another stream will do.
+  std::swap(plan.step().instructions[1], plan.step().instructions[2]);
+  std::swap(plan.users(0), plan.users(1));
+  plan.users(0) = {0, 2};
+  plan.users(1) = {1};
+  plan.users(2) = {2};
+  EXPECT_NE(plan.load(), nullptr);
+  // So does nothing that runs at once.
+  plan.op(0).ready = plan.op(1).ready = {};
+  EXPECT_THAT(loadError(plan.bytes()), HasSubstr("instruction 2 writes"));
+}
+
 /// LARS by norms of a param and of a direction: instructions 0 to 3.
 PlanBuilder makeNormsPlan() {
   PlanBuilder plan({{"gpu", 2}});

@@ -208,6 +208,10 @@ public:
   /// program then enqueues there finds the tensor done. Every other use of the
   /// tensor, also giving it again, must come after that queue's work.
   virtual absl::Status wait(TensorId tensor, Queue &before = cpuQueue()) = 0;
+  /// Whether the step of the open iteration, or of the next one between
+  /// iterations, has instructions that use the tensor. If a plan has several
+  /// steps, the program gives only what the iteration's step uses.
+  virtual bool stepUses(TensorId tensor) const = 0;
   /// Whether wait() would return without waiting for the tensor: the runtime is
   /// done with it, or has failed.
   virtual bool isReady(TensorId tensor) const = 0;

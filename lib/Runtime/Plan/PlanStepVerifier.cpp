@@ -20,6 +20,9 @@ namespace {
 
 using absl::StrCat;
 
+/// In place of the number of one of the program's ops.
+constexpr int64_t kNever = -1;
+
 class StepVerifier {
 public:
   StepVerifier(PlanVerifier &verifier, const fb::Plan &root,
@@ -41,7 +44,16 @@ private:
   /// Verifies the cost of one instruction or program op, after costs of `spent`
   /// in all, and adds it to `spent`.
   absl::Status verifyCost(int64_t ns, int64_t &spent);
-  absl::Status verifyWaits();
+  absl::Status verifyWaits() const;
+  /// By tensor: the program's op that gives it.
+  std::vector<int64_t> findGivers() const;
+  /// By instruction: the last of the program's ops that it waits for, by what
+  /// the op gives.
+  std::vector<int64_t> findAwaited(const std::vector<int64_t> &givenBy) const;
+  absl::Status verifyTakenBack(const std::vector<int64_t> &givenBy,
+                               const std::vector<int64_t> &awaits) const;
+  absl::Status verifyRead(const std::vector<int64_t> &awaits) const;
+  bool writes(const fb::Instruction &op, uint32_t tensor) const;
 
   PlanVerifier &common;
   const fb::Plan &plan;
@@ -246,20 +258,20 @@ absl::Status StepVerifier::verifyProgram() {
   return absl::OkStatus();
 }
 
-/// The program waits for what it takes back until all of the tensor's users are
-/// done. None of these may wait for what it gives only then, be it by way of
-/// others: the run would hang.
-absl::Status StepVerifier::verifyWaits() {
-  constexpr int64_t kNever = -1;
-  // By tensor, instruction and stream: the last of the program's ops whose gift
-  // it is, waits for, or has waited for.
+std::vector<int64_t> StepVerifier::findGivers() const {
   std::vector<int64_t> givenBy(plan.tensors()->size(), kNever);
-  std::vector<int64_t> awaits(step.instructions()->size(), kNever);
-  std::vector<int64_t> hasAwaited(plan.streams()->size(), kNever);
   for (size_t i = 0; i < lengthOf(step.program()); ++i)
     for (size_t j = 0; j < lengthOf(step.program()->Get(i)->gives()); ++j)
       givenBy[step.program()->Get(i)->gives()->Get(j)] =
           static_cast<int64_t>(i);
+  return givenBy;
+}
+
+std::vector<int64_t>
+StepVerifier::findAwaited(const std::vector<int64_t> &givenBy) const {
+  std::vector<int64_t> awaits(step.instructions()->size(), kNever);
+  // By stream: the last that its instructions so far have waited for.
+  std::vector<int64_t> hasAwaited(plan.streams()->size(), kNever);
   for (size_t i = 0; i < awaits.size(); ++i) {
     const fb::Instruction &instruction = *step.instructions()->Get(i);
     int64_t &last = hasAwaited[instruction.stream()];
@@ -269,6 +281,15 @@ absl::Status StepVerifier::verifyWaits() {
       last = std::max(last, awaits[instruction.after()->Get(j)]);
     awaits[i] = last;
   }
+  return awaits;
+}
+
+/// The program waits for what it takes back until all of the tensor's users are
+/// done. None of these may wait for what it gives only then, be it by way of
+/// others: the run would hang.
+absl::Status
+StepVerifier::verifyTakenBack(const std::vector<int64_t> &givenBy,
+                              const std::vector<int64_t> &awaits) const {
   std::vector<std::pair<int64_t, uint32_t>> latestUser;
   latestUser.resize(plan.tensors()->size(), {kNever, 0});
   for (const fb::TensorUse *use : *step.uses())
@@ -305,6 +326,52 @@ absl::Status StepVerifier::verifyWaits() {
     }
   }
   return absl::OkStatus();
+}
+
+bool StepVerifier::writes(const fb::Instruction &op, uint32_t tensor) const {
+  const auto &values = common.values();
+  return op.outputs() &&
+         std::any_of(op.outputs()->begin(), op.outputs()->end(),
+                     [&](uint32_t output) {
+                       return values[output].overlaps(common.tensors()[tensor]);
+                     });
+}
+
+/// The program reads state as the step found it. So whatever writes to the
+/// state waits for the last op that reads it, by what that or a later op gives.
+absl::Status
+StepVerifier::verifyRead(const std::vector<int64_t> &awaits) const {
+  std::vector<int64_t> lastReader(plan.tensors()->size(), kNever);
+  for (size_t i = 0; i < lengthOf(step.program()); ++i) {
+    const fb::ProgramOp &op = *step.program()->Get(i);
+    for (size_t j = 0; j < lengthOf(op.waits()) && !op.late(); ++j) {
+      const fb::Tensor &tensor = *plan.tensors()->Get(op.waits()->Get(j));
+      if (isState(tensor.role()) && !tensor.given_by_program())
+        lastReader[op.waits()->Get(j)] = static_cast<int64_t>(i);
+    }
+  }
+  for (const fb::TensorUse *use : *step.uses())
+    for (size_t j = 0; j < lengthOf(use->instructions()); ++j) {
+      const uint32_t user = use->instructions()->Get(j);
+      const int64_t reader = lastReader[use->tensor()];
+      if (awaits[user] < reader &&
+          writes(*step.instructions()->Get(user), use->tensor()))
+        return invalid(
+            StrCat("instruction ", user, " writes tensor '",
+                   nameOf(plan.tensors()->Get(use->tensor())->name()),
+                   "', which program op ", reader,
+                   " reads: expected it to wait for a tensor that op ", reader,
+                   " or a later one gives, found that it may run before"));
+    }
+  return absl::OkStatus();
+}
+
+absl::Status StepVerifier::verifyWaits() const {
+  const std::vector<int64_t> givenBy = findGivers();
+  const std::vector<int64_t> awaits = findAwaited(givenBy);
+  if (absl::Status status = verifyTakenBack(givenBy, awaits); !status.ok())
+    return status;
+  return verifyRead(awaits);
 }
 
 absl::Status StepVerifier::verify() {

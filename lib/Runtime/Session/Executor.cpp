@@ -12,6 +12,7 @@
 #include "Communication/StatusCopy.h"
 #include "Communication/ThreadName.h"
 #include "Plan/Opcodes.h"
+#include "Plan/PhaseTable.h"
 #include "Session/RankPlace.h"
 
 #include "bagua/Support/TraceWriter.h"
@@ -75,9 +76,10 @@ std::unique_ptr<Executor::Stream> Executor::makeStream(uint32_t number) {
 
 absl::Status
 Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
-                std::vector<StreamPrograms> programs, int64_t first) {
+                IterationPrograms programs, int64_t first) {
   operations = std::move(newOperations);
-  sequences.start(std::move(programs));
+  sequences.start(std::move(programs.programs));
+  joinedPrograms = std::move(programs.joined);
   firstStep = first;
   const size_t count = sequences.all().front().streams.size();
   notes.resize(count);
@@ -319,12 +321,19 @@ Executor::nextSlot(const Stream &stream, uint64_t sequence) const {
   if (at.slot < slots.size())
     return {&slots[at.slot], at.step};
   auto hasWork = [](const std::vector<Slot> &list) { return !list.empty(); };
-  const auto &others = stream.programs;
-  const auto &next = hasWork(slots)
-                         ? slots
-                         : *std::find_if(others.begin(), others.end(), hasWork);
   // Before the first step is open, there is no step behind it.
-  return {&next.front(), sequence == 0 ? 0 : at.step + 1};
+  const int64_t step = sequence == 0 ? 0 : at.step + 1;
+  const auto &own = stream.programs[programAt(firstStep + step)];
+  const auto &others = stream.programs;
+  const auto &next =
+      hasWork(own) ? own : *std::find_if(others.begin(), others.end(), hasWork);
+  return {&next.front(), step};
+}
+
+uint32_t Executor::programAt(int64_t iteration) const {
+  auto joined = joinedPrograms.find(iteration);
+  return joined == joinedPrograms.end() ? stepOf(plan.root(), iteration)
+                                        : joined->second;
 }
 
 CurrentCall Executor::callOf(const Stream &stream, uint64_t sequence) const {

@@ -48,6 +48,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -76,7 +77,7 @@ public:
   /// ResourceExhausted if no threads can be created; then, and after stop(),
   /// start() may be called again.
   absl::Status start(std::vector<std::unique_ptr<Operation>> operations,
-                     std::vector<StreamPrograms> programs, int64_t firstStep);
+                     IterationPrograms programs, int64_t firstStep);
   /// Stops the threads. A thread in a collective stops when that ends or is
   /// aborted.
   void stopThreads();
@@ -132,6 +133,8 @@ public:
   StepAgreement &stated() { return agreement; }
 
   const StepSequence &steps() const { return sequences; }
+  /// The number of an iteration's program among those of steps().
+  uint32_t programAt(int64_t iteration) const;
   int64_t bytesSent() const { return bytesSentIn(0) + bytesSentIn(1); }
   /// Bytes sent in all steps of the same side (even or odd) as `step`.
   int64_t bytesSentIn(int64_t step) const {
@@ -299,6 +302,8 @@ private:
 
   std::vector<std::unique_ptr<Operation>> operations;
   StepSequence sequences;
+  /// See IterationPrograms.
+  std::map<int64_t, uint32_t> joinedPrograms;
   StepAgreement agreement;
   /// Indexed by the stream's number in the plan; null if it has no work.
   std::vector<std::unique_ptr<Stream>> streams;

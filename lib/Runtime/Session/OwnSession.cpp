@@ -98,6 +98,9 @@ public:
   absl::Status wait(TensorId tensor, Queue &before) override {
     return inProcess([&] { return session->wait(tensor, before); });
   }
+  bool stepUses(TensorId tensor) const override {
+    return session->stepUses(tensor);
+  }
   bool isReady(TensorId tensor) const override {
     return session->isReady(tensor);
   }

@@ -86,6 +86,7 @@ public:
   absl::Status markAbsent(TensorId tensor, void *data, size_t bytes,
                           Queue &after) override;
   absl::Status wait(TensorId tensor, Queue &before) override;
+  bool stepUses(TensorId tensor) const override;
   bool isReady(TensorId tensor) const override;
   void onDone(TensorId tensor,
               std::function<void(const absl::Status &)> done) override;
@@ -134,6 +135,9 @@ private:
     std::vector<bool> isRequired;
     /// By tensor: whether the program reads it, and instructions update it.
     std::vector<bool> mustBeRead;
+    /// By tensor: whether only other steps use it, which change its contents.
+    /// The program would take what it gave for their result.
+    std::vector<bool> isForeign;
     int64_t requiredCount = 0;
     int64_t mustReadCount = 0;
   };
@@ -169,8 +173,9 @@ private:
                            const char *why) const;
   std::vector<bool> findGivenTensors(const fb::Step &step) const;
   StepNeeds findNeeds(const fb::Step &step) const;
-  std::vector<StreamPrograms> makePrograms(const std::vector<bool> &hasWork);
-  uint32_t programAt(int64_t iteration) const;
+  std::vector<bool> findForeign(const fb::Step &step) const;
+  const fb::Step &plannedStep() const;
+  IterationPrograms makePrograms(const std::vector<bool> &hasWork) const;
   bool isHere(const fb::Tensor &tensor) const {
     return hasTensor(tensor, plan->cluster(), rank());
   }
@@ -191,6 +196,8 @@ private:
   absl::Status missingGift();
   absl::Status missingWait();
   bool isAtRest() const;
+  const std::vector<StreamPoint> &lastUsers(TensorId tensor,
+                                            int64_t iteration) const;
   Awaited awaitedOf(TensorId tensor) const;
   absl::Status refuse(const absl::Status &why, int64_t tensor = -1);
   absl::Status misuse(const std::string &what, int64_t tensor = -1);
@@ -246,11 +253,9 @@ private:
   std::vector<StepNeeds> needsOf;
   /// Those of the current step.
   const StepNeeds *needs = nullptr;
-  /// The programs of iterations before which other steps run.
-  std::map<int64_t, uint32_t> joinedPrograms;
   int64_t requiredGiven = 0;
   /// Tensors that must be read need not be in a step after finish(), which has
-  /// waited for the step before.
+  /// waited for the step before, unless another one runs in between.
   int64_t readCount = 0;
   bool mustRead = false;
 };

@@ -182,6 +182,7 @@ absl::Status PlanSession::connect() {
 PlanSession::StepNeeds PlanSession::findNeeds(const fb::Step &planned) const {
   StepNeeds found;
   found.isRequired = findGivenTensors(planned);
+  found.isForeign = findForeign(planned);
   found.mustBeRead = findReadByProgram(*plan, planned);
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     found.mustBeRead[i] =
@@ -190,6 +191,15 @@ PlanSession::StepNeeds PlanSession::findNeeds(const fb::Step &planned) const {
     found.mustReadCount += found.mustBeRead[i];
   }
   return found;
+}
+
+std::vector<bool> PlanSession::findForeign(const fb::Step &planned) const {
+  std::vector<bool> isForeign = findUsed(*plan);
+  for (uint32_t i = 0; i < isForeign.size(); ++i)
+    if (tensorAt(i).role() == fb::Role::Batch ||
+        tensorAt(i).role() == fb::Role::Input || isUsedIn(planned, i))
+      isForeign[i] = false;
+  return isForeign;
 }
 
 /// The tensors that an instruction of the step waits for and that this rank
@@ -425,16 +435,14 @@ absl::Status PlanSession::compareStates() {
                  })));
 }
 
-/// The programs of all iterations: first one for each of the plan's steps, then
-/// those of iterations before which other steps run.
-std::vector<StreamPrograms>
-PlanSession::makePrograms(const std::vector<bool> &hasWork) {
+IterationPrograms
+PlanSession::makePrograms(const std::vector<bool> &hasWork) const {
   const fb::Plan &root = plan->root();
-  std::vector<StreamPrograms> programs;
+  IterationPrograms made;
+  std::vector<StreamPrograms> &programs = made.programs;
   for (uint32_t i = 0; i < root.steps()->size(); ++i)
     programs.push_back(
         makeStreamPrograms(*plan, i, hasWork, needsOf[i].isRequired));
-  joinedPrograms.clear();
   for (int64_t iteration : iterationsWithStepsBefore(root)) {
     if (iteration < firstStep)
       continue;
@@ -443,33 +451,27 @@ PlanSession::makePrograms(const std::vector<bool> &hasWork) {
       before.push_back(&programs[number]);
     StreamPrograms joined =
         joinPrograms(before, programs[stepOf(root, iteration)]);
-    joinedPrograms[iteration] = static_cast<uint32_t>(programs.size());
+    made.joined[iteration] = static_cast<uint32_t>(programs.size());
     programs.push_back(std::move(joined));
   }
-  return programs;
-}
-
-uint32_t PlanSession::programAt(int64_t iteration) const {
-  auto joined = joinedPrograms.find(iteration);
-  return joined == joinedPrograms.end() ? stepOf(plan->root(), iteration)
-                                        : joined->second;
+  return made;
 }
 
 int64_t PlanSession::firstWaiter(TensorId tensor) const {
   const auto &programs = executor.steps().all();
   if (programs.empty() || indexOf(tensor) >= tensors.size())
     return -1;
-  return programs[programAt(step())].firstWaiter[indexOf(tensor)];
+  return programs[executor.programAt(step())].firstWaiter[indexOf(tensor)];
 }
 
 absl::Status
 PlanSession::startStreams(std::vector<std::unique_ptr<Operation>> operations,
                           const std::vector<bool> &hasWork) {
-  std::vector<StreamPrograms> programs = makePrograms(hasWork);
+  IterationPrograms made = makePrograms(hasWork);
   if (options.trace)
     nameRank(*options.trace, *plan, rank());
-  trace = RunTrace::make({*plan, rank(), number, memory, operations, programs,
-                          [this](const std::string &text) {
+  trace = RunTrace::make({*plan, rank(), number, memory, operations,
+                          made.programs, [this](const std::string &text) {
                             if (options.onWarning)
                               options.onWarning(
                                   StrCat("rank ", rank(), ": ", text));
@@ -479,7 +481,7 @@ PlanSession::startStreams(std::vector<std::unique_ptr<Operation>> operations,
                       [this] { trace->writeFailure(/*byProgram=*/false); });
   else
     executor.recordTo(nullptr, nullptr);
-  return executor.start(std::move(operations), std::move(programs), firstStep);
+  return executor.start(std::move(operations), std::move(made), firstStep);
 }
 
 absl::Status PlanSession::start() {

@@ -8,6 +8,8 @@
 #include "Session/PlanSession.h"
 
 #include "Communication/StatusCopy.h"
+#include "Plan/PhaseTable.h"
+#include "Session/TensorOwners.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/StepsInFlight.h"
@@ -90,11 +92,12 @@ absl::Status PlanSession::beginStep() {
     log.complete(before, executor.bytesSentIn(before));
   }
   now = next;
-  const uint32_t program = programAt(step());
+  const uint32_t program = executor.programAt(step());
   const uint32_t planned = executor.steps().all()[program].step;
   needs = &needsOf[planned];
   requiredGiven = readCount = 0;
-  mustRead = isRunning;
+  // An `at` row's step may have changed what the program set before.
+  mustRead = isRunning || program != planned;
   phase = Phase::InStep;
   isFinished = false;
   isRunning = true;
@@ -112,6 +115,10 @@ absl::Status PlanSession::checkGift(TensorId tensor, const char *call) const {
     why = " outside of a step";
   else if (!state.isGivenByProgram)
     why = ", which the program does not give in this plan";
+  else if (needs->isForeign[indexOf(tensor)])
+    why = StrCat(", which step '", plannedStep().name()->str(),
+                 "' does not use, though other steps of the plan do: expected "
+                 "to be given only where stepUses() says so");
   else if (state.givenStep == now)
     why = " for the second time in this step";
   else if (state.isOwnedByRuntime)
@@ -132,7 +139,8 @@ absl::Status PlanSession::admitGift(TensorId tensor, const char *call) {
     return refuse(status);
   const TensorState &state = tensors[indexOf(tensor)];
   if (phase != Phase::InStep || !state.isGivenByProgram ||
-      state.givenStep == now || state.isOwnedByRuntime)
+      needs->isForeign[indexOf(tensor)] || state.givenStep == now ||
+      state.isOwnedByRuntime)
     if (absl::Status status = checkGift(tensor, call); !status.ok())
       return refuse(status, indexOf(tensor));
   return absl::OkStatus();
@@ -266,26 +274,52 @@ absl::Status PlanSession::takeBack(uint32_t tensor, Queue &before) {
   return status;
 }
 
+/// The last instructions of an iteration that use the tensor, those of steps
+/// that run before it included; empty if there are none, or if the iteration
+/// ended long ago.
+const std::vector<StreamPoint> &
+PlanSession::lastUsers(TensorId tensor, int64_t iteration) const {
+  static const std::vector<StreamPoint> kNothing;
+  if (iteration < 0 || executor.steps().isForgotten(iteration))
+    return kNothing;
+  const StreamPrograms &ran = executor.steps().programOf(iteration);
+  const auto &users = ran.users[indexOf(tensor)];
+  return users.empty() && !ran.leadUsers.empty()
+             ? ran.leadUsers[indexOf(tensor)]
+             : users;
+}
+
 /// The instructions that wait() waits for, and their step: the step of the
-/// tensor's last gift, or the step that makes the tensor; -1 if there is
-/// nothing to wait for. A step that runs before the current one begins when the
-/// step before has ended.
+/// tensor's last gift, or the last step that uses the tensor and may run still.
+/// A step that runs before the current one begins when the step before has
+/// ended.
 PlanSession::Awaited PlanSession::awaitedOf(TensorId tensor) const {
   const TensorState &state = tensors[indexOf(tensor)];
-  int64_t step = now;
   if (state.isGivenByProgram) {
-    step = state.isOwnedByRuntime ? state.givenStep : -1;
-  } else if (state.isState && phase == Phase::InStep) {
+    const int64_t given = state.isOwnedByRuntime ? state.givenStep : -1;
+    return {given, &lastUsers(tensor, given)};
+  }
+  int64_t step = now;
+  if (state.isState && phase == Phase::InStep) {
     const auto &leadUsers = executor.steps().programOf(now).leadUsers;
     if (!leadUsers.empty() && !leadUsers[indexOf(tensor)].empty())
       return {now, &leadUsers[indexOf(tensor)]};
     step = now - 1;
   }
-  // A tensor that no step has been asked for has been used by nobody.
-  static const std::vector<StreamPoint> kNothing;
-  if (step < 0 || executor.steps().isForgotten(step))
-    return {step, &kNothing};
-  return {step, &executor.steps().programOf(step).users[indexOf(tensor)]};
+  // If both use the tensor, the step before is done with it first.
+  const auto &users = lastUsers(tensor, step);
+  return users.empty() ? Awaited{step - 1, &lastUsers(tensor, step - 1)}
+                       : Awaited{step, &users};
+}
+
+bool PlanSession::stepUses(TensorId tensor) const {
+  return checkIndex(tensor).ok() && isUsedIn(plannedStep(), indexOf(tensor));
+}
+
+/// The step of the open iteration, or of the next one.
+const fb::Step &PlanSession::plannedStep() const {
+  const int64_t iteration = firstStep + now + (phase == Phase::InStep ? 0 : 1);
+  return *plan->root().steps()->Get(stepOf(plan->root(), iteration));
 }
 
 bool PlanSession::isReady(TensorId tensor) const {

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace bagua::runtime {
@@ -68,6 +69,14 @@ struct StreamPrograms {
   /// By tensor: the points among these after which they no longer use it.
   /// Empty if no steps run before.
   std::vector<std::vector<StreamPoint>> leadUsers;
+};
+
+/// The programs of all iterations.
+struct IterationPrograms {
+  /// One for each of the plan's steps, by its number; then those of `joined`.
+  std::vector<StreamPrograms> programs;
+  /// By iteration before which other steps run: the number of its programs.
+  std::map<int64_t, uint32_t> joined;
 };
 
 /// The programs of an iteration that runs nothing before its step. Instructions

@@ -31,6 +31,9 @@ public:
   explicit PlanWriter(ClusterOp common) : cluster(common) {}
 
   llvm::LogicalResult addStep(PlanModel &model);
+  /// For after the last step: in each step the program waits for the states
+  /// that it reads and that instructions of others update.
+  llvm::LogicalResult addReadsOfOtherSteps();
   void addPhases(TrainingOp training);
   std::string write(StringRef name);
 
@@ -51,6 +54,8 @@ private:
   llvm::LogicalResult writeContract();
   void writeProgramOp(const PlanProgramOp &entry);
   void writePrediction();
+  llvm::LogicalResult addReads(PlanModel &reader, fb::StepT &written,
+                               const std::vector<PlanModel *> &updatedBy);
   fb::StepT &step() { return *plan.steps.back(); }
   std::vector<uint32_t> tensorsOf(const std::vector<uint32_t> &numbers) const;
 
@@ -381,6 +386,52 @@ llvm::LogicalResult PlanWriter::addStep(PlanModel &own) {
   return success();
 }
 
+/// `updatedBy`: by tensor, a step whose instructions update it, or null.
+llvm::LogicalResult
+PlanWriter::addReads(PlanModel &reader, fb::StepT &written,
+                     const std::vector<PlanModel *> &updatedBy) {
+  for (auto [entry, op] : llvm::zip_equal(reader.program, written.program)) {
+    if (!entry.op)
+      continue;
+    for (Value operand : entry.op->getOperands()) {
+      auto argument = dyn_cast<BlockArgument>(operand);
+      if (!argument)
+        continue;
+      ArgumentAttr read = reader.step.getArgument(argument.getArgNumber());
+      auto found = tensorNumbers.find(read.getName().getValue());
+      if (found == tensorNumbers.end() || !updatedBy[found->second] ||
+          llvm::is_contained(op->waits, found->second))
+        continue;
+      if (read.getRole() == Role::Batch ||
+          operand.getType() != firsts[found->second].second->type)
+        return reader.step.emitError()
+               << "reads '" << read.getName().getValue()
+               << "': expected the role and type of the state by that name, "
+                  "which step '"
+               << updatedBy[found->second]->step.getSymName()
+               << "' updates, found another";
+      op->waits.push_back(found->second);
+    }
+  }
+  return success();
+}
+
+llvm::LogicalResult PlanWriter::addReadsOfOtherSteps() {
+  std::vector<PlanModel *> updatedBy(plan.tensors.size());
+  for (PlanModel *updating : models)
+    for (Value state : updating->statesOfInstructions()) {
+      ArgumentAttr argument =
+          updating->step.getArgument(cast<BlockArgument>(state).getArgNumber());
+      if (auto found = tensorNumbers.find(argument.getName().getValue());
+          found != tensorNumbers.end())
+        updatedBy[found->second] = updating;
+    }
+  for (auto [reader, written] : llvm::zip_equal(models, plan.steps))
+    if (failed(addReads(*reader, *written, updatedBy)))
+      return failure();
+  return success();
+}
+
 /// As bagua-sim does; nothing where it can't.
 void PlanWriter::writePrediction() {
   FailureOr<Prediction> predicted = predictScheduled(model->step);
@@ -476,6 +527,8 @@ llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
   for (std::unique_ptr<PlanModel> &model : models)
     if (failed(writer.addStep(*model)))
       return failure();
+  if (failed(writer.addReadsOfOtherSteps()))
+    return failure();
   writer.addPhases(*training);
   std::string bytes = writer.write(*training ? training->getSymName()
                                              : steps->front().getSymName());

@@ -348,6 +348,16 @@ std::optional<uint32_t> PlanModel::tensorOf(Value value) const {
   return found == tensorAt.end() ? std::nullopt : std::optional(found->second);
 }
 
+llvm::DenseSet<Value> PlanModel::statesOfInstructions() {
+  llvm::DenseSet<Value> states;
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
+    if (Operation *maker = value.getDefiningOp();
+        maker && !isa<ComputeOp>(maker))
+      states.insert(step.getBody().getArgument(index));
+  return states;
+}
+
 LogicalResult PlanModel::readProgram() {
   for (auto [number, tensor] : llvm::enumerate(tensors))
     if (tensor.storage.arena >= 0)
@@ -357,12 +367,7 @@ LogicalResult PlanModel::readProgram() {
   // States that instructions of the step before have computed. If no
   // instruction touches a state itself, the program keeps it current with the
   // tensors that it takes back.
-  llvm::DenseSet<Value> newStates;
-  for (auto [value, index] :
-       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
-    if (Operation *maker = value.getDefiningOp();
-        maker && !isa<ComputeOp>(maker))
-      newStates.insert(step.getBody().getArgument(index));
+  llvm::DenseSet<Value> newStates = statesOfInstructions();
   for (ComputeOp compute : programOrder()) {
     PlanProgramOp &entry = program.emplace_back();
     entry.op = compute;

@@ -76,6 +76,8 @@ public:
   std::vector<PlanInstruction> instructions;
   std::vector<PlanProgramOp> program;
 
+  /// The arguments whose next values instructions make. Unordered.
+  llvm::DenseSet<mlir::Value> statesOfInstructions();
   uint32_t valueNumber(mlir::Value value) const {
     return static_cast<uint32_t>(values.find(value) - values.begin());
   }
