@@ -215,6 +215,13 @@ TEST(PlanPhasesTest, RefusesTablesThatNobodyMeans) {
        "waits for the program, which takes no part in a step that runs before "
        "an iteration"},
       {[](PlanBuilder &p) {
+         uint32_t w = p.whole(1), g = p.whole(0);
+         uint32_t sgd = p.addOp(Opcode::Sgd, {w, g}, {w});
+         p.op(sgd).has_learning_rate = true;
+         p.op(sgd).ready = {};
+       },
+       "updates a param in a step that runs before an iteration"},
+      {[](PlanBuilder &p) {
          p.addProgramOp("all", fb::ComputePhase::Backward, 1, {}, {});
        },
        "expected no program in a step that runs before an iteration"},

@@ -491,6 +491,38 @@ TEST(PlanVerifierTest, RefusesAProgramThatWaitsForItself) {
   EXPECT_NE(plan.load(), nullptr);
 }
 
+/// The bias correction counts the updates of all moments alike.
+TEST(PlanVerifierTest, RefusesMomentsInCommonInPart) {
+  auto makePlan = [](uint32_t firstMoment, fb::BiasCorrection correction) {
+    PlanBuilder plan({{"gpu", 2}});
+    plan.addTensor("w", {10}, fb::Role::Param);
+    plan.addTensor("g", {10});
+    for (const char *name : {"m", "v", "n"})
+      plan.addTensor(name, {10}, fb::Role::Optimizer);
+    auto addAdam = [&](uint32_t moment) {
+      uint32_t w = plan.whole(0), m = plan.whole(moment), v = plan.whole(3);
+      plan.addOp(Opcode::Adam, {w, m, v, plan.whole(1)}, {w, m, v});
+      plan.op(0).constants = {0.9f, 0.99f, 1e-8f, 0.0f};
+      plan.op(0).bias_correction = correction;
+      plan.op(0).has_learning_rate = true;
+    };
+    addAdam(2);
+    fb::PhaseT first;
+    first.until = 4;
+    plan.addStep("first", first);
+    addAdam(firstMoment);
+    return plan;
+  };
+  const auto moments = fb::BiasCorrection::Moments;
+  EXPECT_NE(makePlan(2, moments).load(), nullptr);
+  EXPECT_NE(makePlan(4, fb::BiasCorrection::None).load(), nullptr);
+  EXPECT_THAT(loadError(makePlan(4, moments).bytes()),
+              HasSubstr("'Adam0' of step 'first' keeps 'v', 'n', and 'Adam0' "
+                        "of step 'test' keeps 'm', 'v': expected updates with "
+                        "a bias correction to have the same moments or none "
+                        "in common, since it counts their updates"));
+}
+
 /// The program reads a state in all of its ops up to the last one, so nothing
 /// may write it before that op gives something.
 TEST(PlanVerifierTest, RefusesAWriteBesideAReader) {

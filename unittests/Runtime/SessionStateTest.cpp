@@ -83,6 +83,74 @@ TEST(SessionStateTest, AResumedRunGoesOnAlike) {
   EXPECT_NE(resumed, params);
 }
 
+/// Adam corrects its moments by the number of their updates, whatever the
+/// loading plan's table of phases says of the iterations before.
+TEST(SessionStateTest, CountsUpdatesOfAnotherTable) {
+  PlanBuilder byTurns = makeAdamPlan();
+  fb::PhaseT odd;
+  odd.every = 2;
+  odd.offset = 1;
+  byTurns.addStep("idle", odd);
+  std::vector<float> expected, param, resumed;
+  auto keep = [](RankContext &rank, std::vector<float> &to) {
+    if (rank.rank() == 0)
+      to.assign(rank.data<float>(1), rank.data<float>(1) + 8);
+  };
+  auto plan = makeAdamPlan().load();
+  runAll(plan, [&](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(adamSteps(rank, 3));
+    keep(rank, expected);
+    return absl::OkStatus();
+  });
+  std::vector<std::string> states(2);
+  runAll(byTurns.load(), [&](RankContext &rank) -> absl::Status {
+    for (int i = 0; i < 2; ++i) {
+      BAGUA_RETURN_IF_ERROR(adamSteps(rank, 1));
+      BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+      BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+    }
+    BAGUA_RETURN_IF_ERROR(rank.session->finish());
+    states[rank.rank()] = *rank.session->saveState();
+    keep(rank, param);
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(readState(states[0])->tensors.at("v").updates, 2);
+  HarnessOptions options;
+  options.beforeStart = [&](RankContext &rank) {
+    std::copy_n(param.data(), 8, rank.data<float>(1));
+    return rank.session->loadState(states[rank.rank()]);
+  };
+  auto resume = [&](RankContext &rank) -> absl::Status {
+    EXPECT_EQ(rank.session->step(), 4);
+    BAGUA_RETURN_IF_ERROR(adamSteps(rank, 1));
+    keep(rank, resumed);
+    EXPECT_EQ(readState(*rank.session->saveState())->tensors.at("m").updates,
+              3);
+    return absl::OkStatus();
+  };
+  runAll(plan, resume, options);
+  EXPECT_EQ(resumed, expected);
+}
+
+TEST(SessionStateTest, RefusesMomentsWithDifferentCounts) {
+  PlanBuilder one = makeAdamPlan();
+  one.plan.cluster->axes[0]->size = 1;
+  auto plan = one.load();
+  std::string state;
+  runAll(plan, [&](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(adamSteps(rank, 3));
+    SavedState saved = *readState(*rank.session->saveState());
+    saved.tensors["v"].updates = 2;
+    state = writeState(saved);
+    return absl::OkStatus();
+  });
+  auto session = *Session::create(plan, std::move(createInProcessWorlds(1)[0]),
+                                  SessionOptions());
+  EXPECT_THAT(message(session->loadState(state)),
+              HasSubstr("expected the moments 'm' and 'v' of one update to "
+                        "have had as many updates, found 3 and 2"));
+}
+
 TEST(SessionStateTest, RefusesWhatDoesNotFit) {
   std::string state;
   PlanBuilder one = makeAdamPlan();

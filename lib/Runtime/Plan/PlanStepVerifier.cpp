@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "FieldChecks.h"
+#include "Opcodes.h"
 #include "PhaseTable.h"
 #include "PlanVerifier.h"
 #include "Roles.h"
@@ -94,6 +95,9 @@ absl::Status StepVerifier::verifyOrder(const fb::Instruction &instruction,
   if (isBefore && lengthOf(instruction.ready()) > 0)
     return invalid("waits for the program, which takes no part in a step that "
                    "runs before an iteration");
+  if (isBefore && kindOf(instruction.opcode()) == InstructionKind::Update)
+    return invalid("updates a param in a step that runs before an iteration: "
+                   "expected it in a step of iterations, which are counted");
   if (instruction.ready())
     for (uint32_t tensor : *instruction.ready())
       if (!plan.tensors()->Get(tensor)->given_by_program())

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PlanVerifier.h"
+#include "Moments.h"
 
 #include "FieldChecks.h"
 
@@ -483,7 +484,9 @@ absl::Status PlanVerifier::verify() {
     valueInfos.push_back(*info);
   }
   status = verifyPhases();
-  return status.ok() ? verifySteps() : status;
+  if (status.ok())
+    status = verifySteps();
+  return status.ok() ? verifyMoments(plan) : status;
 }
 
 absl::StatusOr<PlanCluster> verifyPlan(const fb::Plan &plan, size_t fileBytes) {

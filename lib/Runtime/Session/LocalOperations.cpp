@@ -52,33 +52,33 @@ private:
   std::unique_ptr<Kernel> kernel;
 };
 
-/// An update, or a direction, of a plan of several steps.
+/// An update or a direction with moments.
 class UpdateOperation final : public Operation {
 public:
   UpdateOperation(std::unique_ptr<Kernel> bound, const UpdateCounts &of,
-                  std::vector<uint32_t> updating)
-      : kernel(std::move(bound)), counts(of), steps(std::move(updating)) {}
+                  uint32_t counted)
+      : kernel(std::move(bound)), counts(of), moment(counted) {}
 
   absl::Status enqueue(Queue &queue, int64_t step) override {
-    return kernel->launch(queue, counts.before(step, steps));
+    return kernel->launch(queue, counts.countBefore(step, moment));
   }
 
 private:
   std::unique_ptr<Kernel> kernel;
   const UpdateCounts &counts;
-  const std::vector<uint32_t> steps;
+  const uint32_t moment;
 };
 
 class LocalBuilder {
 public:
-  LocalBuilder(const OperationSource &source, const fb::Instruction &op)
-      : source(source), op(op) {
+  LocalBuilder(const OperationSource &source, uint32_t number)
+      : source(source), number(number), op(source.plan.instruction(number)) {
     if (op.inputs())
-      for (uint32_t number : *op.inputs())
-        inputs.push_back(source.memory.value(number));
+      for (uint32_t value : *op.inputs())
+        inputs.push_back(source.memory.value(value));
     if (op.outputs())
-      for (uint32_t number : *op.outputs())
-        outputs.push_back(source.memory.value(number));
+      for (uint32_t value : *op.outputs())
+        outputs.push_back(source.memory.value(value));
   }
 
   absl::StatusOr<std::unique_ptr<Operation>> build();
@@ -92,6 +92,7 @@ private:
   absl::StatusOr<std::unique_ptr<Operation>> kernel();
 
   const OperationSource &source;
+  const uint32_t number;
   const fb::Instruction &op;
   std::vector<LocalValue> inputs;
   std::vector<LocalValue> outputs;
@@ -191,11 +192,9 @@ absl::StatusOr<std::unique_ptr<Operation>> LocalBuilder::kernel() {
         source.backend.name(), "' has no kernel for '", op.name()->str(), "' (",
         fb::EnumNameOpcode(op.opcode()), ")"));
   auto kernel = (*bind)(op, inputs, outputs);
-  const InstructionKind kind = kindOf(op.opcode());
-  if (source.plan.root().steps()->size() > 1 &&
-      (kind == InstructionKind::Update || kind == InstructionKind::Direction))
-    return std::make_unique<UpdateOperation>(
-        std::move(kernel), source.updates, source.updates.stepsThatUpdate(op));
+  if (const auto &moments = source.updates.momentsOf(number); !moments.empty())
+    return std::make_unique<UpdateOperation>(std::move(kernel), source.updates,
+                                             moments.front());
   return std::make_unique<KernelOperation>(std::move(kernel));
 }
 
@@ -238,9 +237,8 @@ std::unique_ptr<Operation> makeCopies(const std::vector<BufferCopy> &copies) {
 }
 
 absl::StatusOr<std::unique_ptr<Operation>>
-makeLocalOperation(const OperationSource &source,
-                   const fb::Instruction &instruction) {
-  return LocalBuilder(source, instruction).build();
+makeLocalOperation(const OperationSource &source, uint32_t number) {
+  return LocalBuilder(source, number).build();
 }
 
 absl::StatusOr<std::unique_ptr<Operation>>
@@ -248,7 +246,7 @@ makeOperation(const OperationSource &source, uint32_t number) {
   const fb::Instruction &instruction = source.plan.instruction(number);
   if (kindOf(instruction.opcode()) == InstructionKind::Collective)
     return makeCollective(source, instruction);
-  return makeLocalOperation(source, instruction);
+  return makeLocalOperation(source, number);
 }
 
 } // namespace bagua::runtime

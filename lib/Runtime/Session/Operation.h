@@ -67,8 +67,7 @@ absl::StatusOr<std::unique_ptr<Operation>>
 makeCollective(const OperationSource &source,
                const fb::Instruction &instruction);
 absl::StatusOr<std::unique_ptr<Operation>>
-makeLocalOperation(const OperationSource &source,
-                   const fb::Instruction &instruction);
+makeLocalOperation(const OperationSource &source, uint32_t instruction);
 
 /// A copy between buffers, or zeros for padding.
 struct BufferCopy {

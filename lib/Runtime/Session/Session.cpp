@@ -496,7 +496,6 @@ absl::Status PlanSession::start() {
     return status;
   OperationSource source = {*plan,         rank(),  memory,
                             communicators, backend, updates};
-  updates.start(firstStep);
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<bool> hasWork;
   int64_t scratch = 0;

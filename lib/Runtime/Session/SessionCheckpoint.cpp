@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 #include <utility>
+#include <vector>
 
 namespace bagua::runtime {
 
@@ -37,6 +38,7 @@ absl::StatusOr<std::string> PlanSession::saveState() const {
     if (!isSaved[i] || !data)
       continue;
     SavedTensor saved = describeTensor(tensorAt(i));
+    saved.updates = updates.count(i);
     saved.bytes.resize(memory.tensorBytes(i));
     if (absl::Status status =
             copyNow(saved.bytes.data(), data, saved.bytes.size());
@@ -57,6 +59,12 @@ absl::Status PlanSession::loadState(absl::string_view bytes) {
                        StrCat("rank ", rank(), ": ", state.status().message()));
   absl::Status status = adaptState(*plan, rank(), isUpdated, *state);
   if (!status.ok())
+    return withMessage(status, StrCat("rank ", rank(), ": ", status.message()));
+  // The plan that saved the state may have run its steps in other iterations.
+  std::vector<int64_t> counts = updates.expectBefore(state->steps);
+  for (const auto &[name, saved] : state->tensors)
+    counts[indexOf(*find(name))] = saved.updates;
+  if (status = updates.start(std::move(counts)); !status.ok())
     return withMessage(status, StrCat("rank ", rank(), ": ", status.message()));
   for (auto &[name, saved] : state->tensors) {
     uint32_t tensor = indexOf(*find(name));

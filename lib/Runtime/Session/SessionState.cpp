@@ -25,7 +25,7 @@ namespace bagua::runtime {
 namespace {
 
 constexpr absl::string_view kMagic = "BGST";
-constexpr uint32_t kStateVersion = 2;
+constexpr uint32_t kStateVersion = 3;
 
 template <typename T> void append(std::string &out, T value) {
   char bytes[sizeof(T)];
@@ -73,7 +73,8 @@ bool readTensor(Reader &reader, std::string &name, SavedTensor &tensor) {
   if (!reader.readString(name) || !reader.read(tensor.type) ||
       tensor.type > static_cast<uint8_t>(fb::DataType::MAX) ||
       !reader.read(role) || role > static_cast<uint8_t>(fb::Role::MAX) ||
-      !reader.read(dimensions))
+      !reader.read(tensor.updates) || tensor.updates < 0 ||
+      tensor.updates > kMaxSteps || !reader.read(dimensions))
     return false;
   tensor.role = static_cast<fb::Role>(role);
   for (uint64_t i = 0; i < dimensions; ++i) {
@@ -91,8 +92,8 @@ bool readTensors(Reader &reader, std::map<std::string, SavedTensor> &tensors) {
   for (uint64_t i = 0; isGood && i < count; ++i) {
     std::string name;
     SavedTensor tensor;
-    isGood = readTensor(reader, name, tensor);
-    tensors[std::move(name)] = std::move(tensor);
+    isGood = readTensor(reader, name, tensor) &&
+             tensors.try_emplace(std::move(name), std::move(tensor)).second;
   }
   return isGood;
 }
@@ -104,6 +105,7 @@ void appendTensors(std::string &out,
     appendString(out, name);
     append(out, tensor.type);
     append(out, static_cast<uint8_t>(tensor.role));
+    append(out, tensor.updates);
     append<uint64_t>(out, tensor.shape.size());
     for (int64_t size : tensor.shape)
       append(out, size);
@@ -321,7 +323,7 @@ std::string writeState(const SavedState &state) {
 }
 
 absl::StatusOr<SavedState> readState(absl::string_view bytes) {
-  uint32_t version;
+  uint32_t version = 0;
   uint64_t found;
   if (bytes.size() < kMagic.size() + sizeof(found) ||
       bytes.substr(0, kMagic.size()) != kMagic)
@@ -332,9 +334,8 @@ absl::StatusOr<SavedState> readState(absl::string_view bytes) {
     return absl::InvalidArgumentError("the session's state is damaged");
   Reader reader(body.substr(kMagic.size()));
   if (!reader.read(version) || version != kStateVersion)
-    return invalid(absl::StrCat("the session's state is of another version "
-                                "than ",
-                                kStateVersion));
+    return invalid(absl::StrCat("expected a session's state of version ",
+                                kStateVersion, ", found version ", version));
   SavedState state;
   bool isGood = reader.read(state.session) && reader.read(state.steps) &&
                 reader.read(state.rank) && reader.read(state.ranks) &&

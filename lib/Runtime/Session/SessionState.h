@@ -6,12 +6,12 @@
 // tensor that the plan's instructions update. Every tensor has its name and
 // form, so that another plan over the same tensors can check what it is given.
 //
-//   magic "BGST", u32 version 2, i64 session, i64 steps, i64 rank, i64 ranks,
+//   magic "BGST", u32 version 3, i64 session, i64 steps, i64 rank, i64 ranks,
 //   string cluster, string plan, gradients, tensors; at the end the u64
 //   fingerprint of everything before. Each of the two lists: u64 count, then
-//   for each tensor string name, u8 element type, u8 role, u64 dimensions, i64
-//   sizes, string layout, string bytes (none of gradients). A string is its u64
-//   length and its bytes. Little-endian.
+//   for each tensor string name, u8 element type, u8 role, i64 updates, u64
+//   dimensions, i64 sizes, string layout, string bytes (none of gradients). A
+//   string is its u64 length and its bytes. Little-endian.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_SESSIONSTATE_H
@@ -34,6 +34,8 @@ namespace bagua::runtime {
 struct SavedTensor {
   uint8_t type = 0;
   fb::Role role = fb::Role::Optimizer;
+  /// How often the tensor has been updated as a moment.
+  int64_t updates = 0;
   std::vector<int64_t> shape;
   /// As in a plan's text, but axes have numbers.
   std::string layout;

@@ -6,54 +6,55 @@
 //===----------------------------------------------------------------------===//
 #include "Session/UpdateCounts.h"
 
+#include "Plan/FieldChecks.h"
+#include "Plan/Moments.h"
 #include "Plan/Opcodes.h"
 #include "Plan/PhaseTable.h"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 
 namespace bagua::runtime {
-namespace {
-
-/// Calls `visit` with the optimizer's states among an instruction's values: a
-/// param may have updates by other moments as well.
-template <typename Visit>
-void forEachState(const Plan &plan, const flatbuffers::Vector<uint32_t> *values,
-                  Visit visit) {
-  if (!values)
-    return;
-  for (uint32_t value : *values)
-    if (int32_t tensor = plan.root().values()->Get(value)->tensor();
-        tensor >= 0 &&
-        plan.root().tensors()->Get(tensor)->role() == fb::Role::Optimizer)
-      visit(tensor);
-}
-
-bool hasSeveralSteps(const Plan &plan) {
-  return plan.root().steps()->size() > 1;
-}
-
-} // namespace
 
 UpdateCounts::UpdateCounts(const Plan &loaded)
     : plan(loaded), counts(loaded.root().steps()->size()),
-      updating(loaded.root().tensors()->size()) {
+      updating(loaded.root().tensors()->size()), before(updating.size()) {
   opened.fill(counts);
-  if (!hasSeveralSteps(plan))
-    return;
-  for (uint32_t step = 0; step < counts.size(); ++step)
-    for (const fb::Instruction *op :
-         *plan.root().steps()->Get(step)->instructions())
-      if (kindOf(op->opcode()) == InstructionKind::Update)
-        forEachState(plan, op->outputs(), [&](int32_t tensor) {
+  for (uint32_t step = 0; step < counts.size(); ++step) {
+    const fb::Step &planned = *plan.root().steps()->Get(step);
+    auto found = findMoments(plan.root(), planned);
+    for (uint32_t i = 0; i < found.size(); ++i)
+      if (kindOf(planned.instructions()->Get(i)->opcode()) ==
+          InstructionKind::Update)
+        for (uint32_t tensor : found[i])
           if (updating[tensor].empty() || updating[tensor].back() != step)
             updating[tensor].push_back(step);
-        });
+    std::move(found.begin(), found.end(), std::back_inserter(moments));
+  }
 }
 
-void UpdateCounts::start(int64_t iteration) {
-  if (hasSeveralSteps(plan))
-    counts = iterationsByStep(plan.root(), iteration);
+std::vector<int64_t> UpdateCounts::expectBefore(int64_t iteration) const {
+  const std::vector<int64_t> ran = iterationsByStep(plan.root(), iteration);
+  std::vector<int64_t> expected(updating.size());
+  for (uint32_t i = 0; i < expected.size(); ++i)
+    for (uint32_t step : updating[i])
+      expected[i] += ran[step];
+  return expected;
+}
+
+absl::Status UpdateCounts::start(std::vector<int64_t> updates) {
+  auto name = [&](uint32_t tensor) {
+    return nameOf(plan.root().tensors()->Get(tensor)->name());
+  };
+  for (const std::vector<uint32_t> &list : moments)
+    for (uint32_t tensor : list)
+      if (updates[tensor] != updates[list.front()])
+        return invalid(absl::StrCat(
+            "expected the moments '", name(list.front()), "' and '",
+            name(tensor), "' of one update to have had as many updates, found ",
+            updates[list.front()], " and ", updates[tensor]));
+  before = std::move(updates);
+  return absl::OkStatus();
 }
 
 void UpdateCounts::open(int64_t iteration, uint32_t step) {
@@ -63,25 +64,17 @@ void UpdateCounts::open(int64_t iteration, uint32_t step) {
   ++counts[step];
 }
 
-int64_t UpdateCounts::before(int64_t iteration,
-                             const std::vector<uint32_t> &steps) const {
-  const std::vector<int64_t> &side =
-      opened[static_cast<size_t>(iteration) % kStepsInFlight];
-  int64_t sum = 0;
-  for (uint32_t step : steps)
-    sum += side[step];
+int64_t UpdateCounts::countBy(const std::vector<int64_t> &iterations,
+                              uint32_t tensor) const {
+  int64_t sum = before[tensor];
+  for (uint32_t step : updating[tensor])
+    sum += iterations[step];
   return sum;
 }
 
-std::vector<uint32_t>
-UpdateCounts::stepsThatUpdate(const fb::Instruction &instruction) const {
-  std::set<uint32_t> steps;
-  auto add = [&](int32_t tensor) {
-    steps.insert(updating[tensor].begin(), updating[tensor].end());
-  };
-  forEachState(plan, instruction.inputs(), add);
-  forEachState(plan, instruction.outputs(), add);
-  return {steps.begin(), steps.end()};
+int64_t UpdateCounts::countBefore(int64_t iteration, uint32_t tensor) const {
+  return countBy(opened[static_cast<size_t>(iteration) % kStepsInFlight],
+                 tensor);
 }
 
 } // namespace bagua::runtime

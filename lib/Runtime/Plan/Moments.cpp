@@ -1,0 +1,85 @@
+//===- Moments.cpp - The moments that updates keep ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Each moment leads to the first update that has it.
+//
+//===----------------------------------------------------------------------===//
+#include "Plan/Moments.h"
+
+#include "FieldChecks.h"
+#include "Plan/Opcodes.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <string>
+
+namespace bagua::runtime {
+
+std::vector<std::vector<uint32_t>> findMoments(const fb::Plan &plan,
+                                               const fb::Step &step) {
+  std::vector<std::vector<uint32_t>> moments(step.instructions()->size());
+  for (const fb::TensorUse *use : *step.uses()) {
+    if (plan.tensors()->Get(use->tensor())->role() != fb::Role::Optimizer ||
+        !use->instructions())
+      continue;
+    for (uint32_t user : *use->instructions()) {
+      const InstructionKind kind =
+          kindOf(step.instructions()->Get(user)->opcode());
+      std::vector<uint32_t> &list = moments[user];
+      if ((kind == InstructionKind::Update ||
+           kind == InstructionKind::Direction) &&
+          (list.empty() || list.back() != use->tensor()))
+        list.push_back(use->tensor());
+    }
+  }
+  return moments;
+}
+
+namespace {
+
+struct Keeper {
+  const fb::Step *step = nullptr;
+  const fb::Instruction *update = nullptr;
+  std::vector<uint32_t> moments;
+
+  bool isCorrected() const {
+    return update->bias_correction() != fb::BiasCorrection::None;
+  }
+};
+
+std::string describe(const fb::Plan &plan, const Keeper &keeper) {
+  auto name = [&](std::string *out, uint32_t tensor) {
+    absl::StrAppend(out, "'", nameOf(plan.tensors()->Get(tensor)->name()), "'");
+  };
+  return absl::StrCat("'", nameOf(keeper.update->name()), "' of step '",
+                      nameOf(keeper.step->name()), "' keeps ",
+                      absl::StrJoin(keeper.moments, ", ", name));
+}
+
+} // namespace
+
+absl::Status verifyMoments(const fb::Plan &plan) {
+  std::vector<Keeper> first(plan.tensors()->size());
+  for (const fb::Step *step : *plan.steps()) {
+    auto moments = findMoments(plan, *step);
+    for (uint32_t i = 0; i < moments.size(); ++i) {
+      Keeper own = {step, step->instructions()->Get(i), std::move(moments[i])};
+      for (uint32_t tensor : own.moments) {
+        const Keeper &other = first[tensor];
+        if (other.update && other.moments != own.moments &&
+            (other.isCorrected() || own.isCorrected()))
+          return invalid(absl::StrCat(
+              describe(plan, own), ", and ", describe(plan, other),
+              ": expected updates with a bias correction to have the same "
+              "moments or none in common, since it counts their updates"));
+      }
+      for (uint32_t tensor : own.moments)
+        if (!first[tensor].update)
+          first[tensor] = own;
+    }
+  }
+  return absl::OkStatus();
+}
+
+} // namespace bagua::runtime
