@@ -328,6 +328,7 @@ typedef struct bagua_session_options {
   /** The name of a backend of this run (bagua/Runtime/Backend.h), whose device
    * has the tensors. Null: the CPU. */
   const char *backend;
+  int64_t first_step;
 } bagua_session_options;
 
 bagua_code bagua_session_create(const bagua_plan *plan, bagua_world *world,

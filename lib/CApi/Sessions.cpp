@@ -59,6 +59,7 @@ bagua_code bagua_session_create(const bagua_plan *plan, bagua_world *world,
       return status;
     if (known.backend)
       read.backend = known.backend;
+    read.firstStep = known.first_step;
     auto made = runtime::Session::create(plan->plan, world->world, read);
     if (!made.ok())
       return made.status();

@@ -93,7 +93,7 @@ class WaitOptions(ctypes.Structure):
 
 
 class SessionOptions(ctypes.Structure):
-    _fields_ = [("waiting", WaitOptions), ("backend", c_char_p)]
+    _fields_ = [("waiting", WaitOptions), ("backend", c_char_p), ("first_step", c_int64)]
 
 
 class StepFigures(ctypes.Structure):

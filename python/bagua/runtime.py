@@ -411,14 +411,16 @@ class Queue(_Object):
 
 
 class Session(_Object):
-    """One rank's execution of a plan. Times are in seconds; 0: the world's. `backend` names the one whose device has the tensors."""
+    """One rank's execution of a plan. Times are in seconds; 0: the world's. `backend` names the one whose device has the tensors.
+    `first_step` is for a program that resumes and keeps all state itself, where load_state() does not say it."""
 
     def __init__(self, plan: Plan, world: World, *, timeout: float = 0, on_warning: OnWarning | None = None,
-                 backend: str | None = None) -> None:
+                 backend: str | None = None, first_step: int = 0) -> None:
         library, handle = c.library(), c_void_p()
         # The threads of the session call it, so it must live as long.
         self._on_warning = c.warning(on_warning)
-        options = c.SessionOptions(c.wait_options(timeout, self._on_warning), None if backend is None else backend.encode())
+        options = c.SessionOptions(c.wait_options(timeout, self._on_warning), None if backend is None else backend.encode(),
+                                   c.unsigned("a first step", first_step))
         options.waiting.struct_size = ctypes.sizeof(c.SessionOptions)
         library.session_create(plan._handle, world._handle, byref(options), byref(handle))
         self._own(handle, library.session_free)

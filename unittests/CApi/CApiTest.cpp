@@ -155,7 +155,7 @@ TEST(CApiTest, RunsAPlanStopsAndGoesOn) {
     size_t size = 0;
     for (int run = 0; run < 2; ++run) {
       bagua_session_options options = {sizeof(options), kLongTime, nullptr,
-                                       nullptr, nullptr};
+                                       nullptr,         nullptr,   0};
       bagua_session *session = nullptr;
       ASSERT_EQ(bagua_session_create(plan, worlds[rank], &options, &session),
                 BAGUA_OK)

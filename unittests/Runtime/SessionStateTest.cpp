@@ -132,6 +132,37 @@ TEST(SessionStateTest, CountsUpdatesOfAnotherTable) {
   EXPECT_EQ(resumed, expected);
 }
 
+/// For programs that keep all state themselves.
+TEST(SessionStateTest, BeginsWithALaterStep) {
+  PlanBuilder byTurns = makeOneGradient(2);
+  fb::PhaseT odd;
+  odd.every = 2;
+  odd.offset = 1;
+  byTurns.addStep("idle", odd);
+  HarnessOptions options;
+  options.session.firstStep = 7;
+  runAll(
+      byTurns.load(),
+      [](RankContext &rank) -> absl::Status {
+        EXPECT_EQ(rank.session->step(), 7);
+        EXPECT_FALSE(rank.session->stepUses(TensorId(0)));
+        BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+        BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+        BAGUA_RETURN_IF_ERROR(rank.step({0}));
+        EXPECT_EQ(rank.session->step(), 8);
+        return rank.session->finish();
+      },
+      options);
+  auto body = [](RankContext &) { return absl::OkStatus(); };
+  expectOnAllRanks(
+      runRanks(makeAdamPlan().load(), body, options),
+      HasSubstr("first step 7: expected a loaded state, since the runtime "
+                "keeps 'm'"));
+  options.session.firstStep = -1;
+  expectOnAllRanks(runRanks(byTurns.load(), body, options),
+                   HasSubstr("expected a first step of 0 to"));
+}
+
 TEST(SessionStateTest, RefusesMomentsWithDifferentCounts) {
   PlanBuilder one = makeAdamPlan();
   one.plan.cluster->axes[0]->size = 1;

@@ -31,6 +31,11 @@ struct SessionOptions {
   /// The name of the backend that communicates and whose device has the
   /// tensors. Empty: the host's (World::control). All ranks choose the same.
   std::string backend;
+  /// The number of the session's first step, for a program that resumes and
+  /// keeps all state itself: the plan's table of phases counts from 0. A
+  /// session that loads a state takes the number from there. All ranks choose
+  /// the same.
+  int64_t firstStep = 0;
   /// Called on some thread of the session, once for each wait that has taken a
   /// tenth of the timeout. The text says which rank waits for which, or which
   /// tensor the program has not given. May be empty.

@@ -39,7 +39,7 @@ public:
       : plan(std::move(loaded)), world(std::move(ranks)), backend(by),
         options(std::move(sessionOptions)), memory(*plan, world->rank()),
         updates(*plan), executor(*plan, *world, backend, options),
-        tensors(plan->root().tensors()->size()) {}
+        tensors(plan->root().tensors()->size()), firstStep(options.firstStep) {}
   ~PlanSession() override;
 
   /// Ends the session; the destructor does this first. False if the device goes
@@ -169,6 +169,7 @@ private:
                             const std::vector<bool> &hasWork);
   absl::Status checkBindings() const;
   absl::Status checkParams() const;
+  absl::Status checkFirstStep() const;
   absl::Status listTensors(const char *what, const std::vector<uint32_t> &list,
                            const char *why) const;
   std::vector<bool> findGivenTensors(const fb::Step &step) const;
@@ -240,7 +241,7 @@ private:
   bool hasLoadedState = false;
   /// State that was loaded for tensors that are not bound yet.
   std::map<std::string, SavedTensor> loaded;
-  int64_t firstStep = 0;
+  int64_t firstStep;
   /// The session's number, which rank 0 has drawn, and that of the session
   /// which saved the loaded state.
   int64_t number = 0;

@@ -140,6 +140,12 @@ absl::Status PlanSession::meetPlans() {
 absl::Status PlanSession::connect() {
   if (absl::Status status = checkTimeout(options.timeout); !status.ok())
     return status;
+  if (firstStep < 0 || firstStep > kMaxSteps)
+    return absl::InvalidArgumentError(StrCat("expected a first step of 0 to ",
+                                             kMaxSteps, ", found ", firstStep));
+  if (absl::Status status = updates.start(updates.expectBefore(firstStep));
+      !status.ok())
+    return status;
   if (world->size() != plan->topology().ranks())
     return absl::FailedPreconditionError(
         adviseOnRanks(plan->topology().ranks(), plan->topology().servers(),
@@ -417,6 +423,8 @@ absl::Status PlanSession::compareStates() {
                      ? absl::StrFormat("that of step %d of session %016x",
                                        (*found)[i + 1],
                                        static_cast<uint64_t>((*found)[i + 2]))
+                 : (*found)[i + 1] > 0
+                     ? StrCat("none, with a first step of ", (*found)[i + 1])
                      : std::string("none")]
         .push_back(i / 3);
   if (ranksByState.size() == 1)
@@ -484,6 +492,20 @@ PlanSession::startStreams(std::vector<std::unique_ptr<Operation>> operations,
   return executor.start(std::move(operations), std::move(made), firstStep);
 }
 
+/// A run that resumes without a state must have none.
+absl::Status PlanSession::checkFirstStep() const {
+  if (firstStep == 0 || hasLoadedState)
+    return absl::OkStatus();
+  const std::vector<bool> isSaved = findSaved(*plan, rank(), isUpdated);
+  for (uint32_t i = 0; i < isSaved.size(); ++i)
+    if (isSaved[i])
+      return absl::FailedPreconditionError(
+          StrCat("rank ", rank(), ": first step ", firstStep,
+                 ": expected a loaded state, since the runtime keeps ",
+                 nameOf(TensorId(i))));
+  return absl::OkStatus();
+}
+
 absl::Status PlanSession::start() {
   if (executor.hasFailed())
     return executor.failure();
@@ -493,6 +515,8 @@ absl::Status PlanSession::start() {
   if (absl::Status status = checkParams(); !status.ok())
     return status;
   if (absl::Status status = checkBindings(); !status.ok())
+    return status;
+  if (absl::Status status = checkFirstStep(); !status.ok())
     return status;
   OperationSource source = {*plan,         rank(),  memory,
                             communicators, backend, updates};

@@ -51,7 +51,8 @@ class DataParallel(torch.nn.Module):
     `state_dict()` or `optimizer.state_dict()` all updates are done. Where the program keeps another name of a param's memory, it
     is updated within step(); of a gradient's, it is waited for within backward().
 
-    A step is a backward outside of `no_sync()`. `close()`, leaving `with`, or a program that ends, ends the run in order. A rank that leaves
+    A step is a backward outside of `no_sync()`. A program that resumes with a plan of several steps says by `first_step` how many it had
+    made. In each step backward makes the gradients that the step of the plan has, no others. `close()`, leaving `with`, or a program that ends, ends the run in order. A rank that leaves
     `with` by an exception, or whose program ends by one or within a backward, ends the others, with an error; what overlap="step" has not
     carried out by then is not carried out any more. A param that is not to be trained yet has no
     gradient in the plan: make another DataParallel once it is.
@@ -63,10 +64,10 @@ class DataParallel(torch.nn.Module):
 
     def __init__(self, module: torch.nn.Module, plan: runtime.Plan | runtime.Path, *, world: runtime.World | None = None,
                  overlap: str = "backward", optimizer: torch.optim.Optimizer | None = None, find_unused_parameters: bool = False,
-                 broadcast_buffers: bool = True, gradient_as_bucket_view: bool = False, timeout: float = 0, **options: object) -> None:
+                 broadcast_buffers: bool = True, gradient_as_bucket_view: bool = False, timeout: float = 0, first_step: int = 0, **options: object) -> None:
         super().__init__()
         distributed.check_options(options)
-        self._options = Options(overlap, optimizer, find_unused_parameters, broadcast_buffers, gradient_as_bucket_view, timeout)
+        self._options = Options(overlap, optimizer, find_unused_parameters, broadcast_buffers, gradient_as_bucket_view, timeout, first_step)
         distributed.refuse_within(module)
         retire_former(module)
         self.module = module

@@ -16,6 +16,7 @@ class Options:
     broadcast_buffers: bool
     gradient_as_bucket_view: bool
     timeout: float
+    first_step: int
 
     def __post_init__(self) -> None:
         if self.overlap not in ("backward", "step") or (self.overlap == "step") != (self.optimizer is not None):
@@ -23,4 +24,4 @@ class Options:
 
     def alike(self) -> dict[str, object]:
         """By name, the options that must be the same on all ranks."""
-        return {name: getattr(self, name) for name in ("overlap", "find_unused_parameters", "broadcast_buffers", "gradient_as_bucket_view")}
+        return {name: getattr(self, name) for name in ("overlap", "find_unused_parameters", "broadcast_buffers", "gradient_as_bucket_view", "first_step")}

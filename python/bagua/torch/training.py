@@ -69,7 +69,8 @@ class Training:
         self.predicted = plan.predicted
         self._owns_world = world is None
         self.world = world or runtime.World.launched()
-        self.session = OneAtATime(runtime.Session(plan, self.world, timeout=options.timeout, on_warning=warnings.warn))
+        self.session = OneAtATime(runtime.Session(plan, self.world, timeout=options.timeout, on_warning=warnings.warn,
+                                                  first_step=options.first_step))
         self.gradients = Gradients(self.session, slots, report.Compute(plan.predicted), options)
         self._agreement = Agreement(self.session, self._model, options.alike())
         for slot in slots:

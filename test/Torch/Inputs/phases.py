@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One rank: phases.py PLAN FIRST END CHECKPOINT trains iterations FIRST to END - 1, from a checkpoint of the params unless FIRST is 0."""
+import os
+import sys
+
+import torch
+
+import bagua.torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.linspace(-1, 1, 100))
+        self.h = torch.nn.Parameter(torch.ones(10))
+
+    def forward(self, x):
+        return (self.w * x).pow(2).sum() * self.h.sum()
+
+
+def main(plan, first, end, checkpoint):
+    rank, model = int(os.environ["RANK"]), Model()
+    if first > 0:
+        model.load_state_dict(torch.load(checkpoint))
+    ranks = bagua.torch.DataParallel(model, plan, first_step=first, timeout=20)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    for step in range(first, end):
+        optimizer.zero_grad()
+        ranks(torch.linspace(0.3, 1 + rank, 100) * (1 + 0.1 * step)).backward()
+        optimizer.step()
+    ranks.close()
+    if rank == 0:
+        torch.save(model.state_dict(), checkpoint)
+        print(f"{float(model.w[0]):.9g} {float(model.h[0]):.9g}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
