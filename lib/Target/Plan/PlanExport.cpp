@@ -10,6 +10,7 @@
 #include "ArenaJoin.h"
 #include "InstructionWriter.h"
 #include "PlanModel.h"
+#include "SharedCounts.h"
 
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Support/Parts.h"
@@ -160,8 +161,8 @@ llvm::LogicalResult PlanWriter::expectOneOwner(PlanModel &updating,
       return updating.step.emitError()
              << "leaves the update of state '" << state
              << "' to the program, but in step '" << user.step.getSymName()
-             << "' the runtime uses that state: expected strategies with "
-                "updates=runtime";
+             << "' the runtime uses that state: expected an update that the "
+                "runtime can run, and updates=runtime";
   }
   return success();
 }
@@ -522,7 +523,7 @@ llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
     if (failed(models.back()->read()))
       return failure();
   }
-  if (failed(joinArenas(models)))
+  if (failed(verifyCounts(models)) || failed(joinArenas(models)))
     return failure();
   for (std::unique_ptr<PlanModel> &model : models)
     if (failed(writer.addStep(*model)))
