@@ -234,6 +234,8 @@ struct FindUnusedPass : public bagua::impl::FindUnusedPassBase<FindUnusedPass> {
                        << params.getValue() << "': " << why;
       return signalPassFailure();
     }
+    if (step.getOps<ComputeOp>().empty())
+      return; // such as a step between iterations
     if (step->hasAttr(kContractAttr)) {
       step.emitError("expected a step before bagua-relax, found one with a "
                      "contract");

@@ -125,3 +125,12 @@ bagua.step @states on @pod data [node] (batch %x "x" : !t, param %w "w" : !t, pa
   %nv = bagua.sgd (%v) grad %gv lr %rate : !t, !s
   bagua.yield %nw, %nv, %r, %c : !t, !t, !t, !s
 }
+
+// A step between iterations has nothing to repeat.
+// CHECK-LABEL: bagua.step @between
+// CHECK-NEXT: %[[HALF:.*]] = bagua.linear
+// CHECK-NEXT: bagua.yield %[[HALF]]
+bagua.step @between on @pod (optimizer %m "m" : !t) {
+  %half = bagua.linear [0.5] (%m) : !t
+  bagua.yield %half : !t
+}

@@ -328,8 +328,9 @@ static LogicalResult run() {
       timelineOption.empty())
     return runTraining(*module);
   if (iterationsOption > 0)
-    return fail("expected --iterations with --strategy for a training of "
-                "several steps only");
+    return fail("expected --iterations for a training of several steps, with "
+                "--strategy alone: --compare, --trace and --timeline are of "
+                "one step");
   FailureOr<SmallVector<std::string>> names = comparedStrategies();
   if (failed(names))
     return failure();

@@ -138,6 +138,7 @@ TEST_F(CheckpointTest, HasOneWriterAtATime) {
 
 struct StateName {
   int64_t session, steps;
+  bool isOfAnother = false;
 };
 constexpr StateName kMissing = {0, -1};
 constexpr StateName kDamaged = {0, -2};
@@ -153,6 +154,8 @@ protected:
       return file;
     SavedState state;
     state.session = name.session;
+    state.rank = (rank + (name.isOfAnother ? 1 : 0)) % 3;
+    state.ranks = 3;
     state.steps = std::max<int64_t>(name.steps, 0);
     std::string bytes = writeState(state);
     std::ofstream(file, std::ios::binary)
@@ -188,6 +191,9 @@ TEST_P(NewestCheckpointTest, IsTheLatestThatAllHave) {
       {{{{1, 10}, kDamaged}, {{1, 10}, {1, 20}}, {{1, 10}, {1, 20}}},
        {0, 0, 0}},
       {{{kDamaged, kMissing}, {kDamaged}, {kDamaged}}, none},
+      // A copy of another rank's is no state of this one.
+      {{{{1, 10}, {1, 20}}, {{1, 10}, {1, 20, true}}, {{1, 10}, {1, 20}}},
+       {0, 0, 0}},
   };
   auto worlds = GetParam().createWorlds(3, kLongTime);
   for (const Case &of : cases) {

@@ -673,7 +673,34 @@ static LogicalResult verifyRowOrder(TrainingOp training) {
   return success();
 }
 
-/// Checks that a state has one type and one role in all steps that name it.
+/// Checks that the ranks have their own batches along the same axes in all
+/// steps that have batches.
+static LogicalResult verifyDataAxes(TrainingOp training) {
+  StepOp first;
+  for (auto phase : training.getBody().front().getOps<PhaseOp>()) {
+    StepOp step = phase.lookupStep();
+    if (!step || llvm::none_of(step.getArguments().getAsRange<ArgumentAttr>(),
+                               [](ArgumentAttr info) {
+                                 return info.getRole() == Role::Batch;
+                               }))
+      continue;
+    if (!first)
+      first = step;
+    if (step.getDataAxes() == first.getDataAxes())
+      continue;
+    InFlightDiagnostic diagnostic =
+        phase.emitOpError()
+        << "expected data " << first.getDataAxes().str() << ", as step '"
+        << first.getSymName() << "' has, found " << step.getDataAxes().str();
+    diagnostic.attachNote(first.getLoc())
+        << "step '" << first.getSymName() << "' is here";
+    return diagnostic;
+  }
+  return success();
+}
+
+/// Checks that a state has one type and one role in all steps that name it, and
+/// that these agree about the data.
 LogicalResult TrainingOp::verifySymbolUses(SymbolTableCollection &) {
   struct Declaration {
     Type type;
@@ -705,7 +732,7 @@ LogicalResult TrainingOp::verifySymbolUses(SymbolTableCollection &) {
       return diagnostic;
     }
   }
-  return success();
+  return verifyDataAxes(*this);
 }
 
 LogicalResult TrainingOp::verifyRegions() {

@@ -26,15 +26,19 @@ using StateName = std::pair<int64_t, int64_t>;
 /// The steps of a missing state.
 constexpr int64_t kNoSteps = -1;
 
-std::vector<StateName> readNames(absl::Span<const std::string> paths) {
+/// The names of a rank's own states.
+std::vector<StateName> readNames(const World &world,
+                                 absl::Span<const std::string> paths) {
   std::vector<StateName> names;
   for (const std::string &path : paths) {
     absl::StatusOr<std::string> bytes =
         readFile(path, std::numeric_limits<size_t>::max() - 1);
     absl::StatusOr<SavedState> state =
         bytes.ok() ? readState(*bytes) : bytes.status();
-    names.push_back(state.ok() ? StateName(state->steps, state->session)
-                               : StateName(kNoSteps, 0));
+    const bool isOwn = state.ok() && state->rank == world.rank() &&
+                       state->ranks == world.size();
+    names.push_back(isOwn ? StateName(state->steps, state->session)
+                          : StateName(kNoSteps, 0));
   }
   return names;
 }
@@ -66,7 +70,7 @@ findNewestCheckpoint(World &world, absl::Span<const std::string> paths) {
       all, absl::StrCat("checkpoints", world.nextNumber()));
   if (!group.ok())
     return group.status();
-  const std::vector<StateName> own = readNames(paths);
+  const std::vector<StateName> own = readNames(world, paths);
   int64_t most = static_cast<int64_t>(own.size());
   absl::Status status =
       (*group)->allReduce(&most, &most, 1, DataType::Int64, ReduceKind::Max);

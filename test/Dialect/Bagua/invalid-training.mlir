@@ -314,3 +314,20 @@ bagua.training @job {
   bagua.phase @average at 8
   bagua.phase @a
 }
+
+// -----
+
+// A forgotten axis would let ranks go apart.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+// expected-note @+1 {{step 'a' is here}}
+bagua.step @a on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  bagua.yield %w : tensor<8xf32>
+}
+bagua.step @b on @pod (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  bagua.yield %w : tensor<8xf32>
+}
+bagua.training @job {
+  bagua.phase @a until 8
+  // expected-error @+1 {{expected data [node], as step 'a' has, found []}}
+  bagua.phase @b
+}
