@@ -43,6 +43,9 @@ struct RankFindings {
   std::vector<int64_t> checkedSteps;
   /// By tensor and step: the digest that others of the group must have, too.
   std::map<std::pair<uint32_t, int64_t>, uint64_t> digests;
+  /// By tensor that can't be checked: the number of iterations after which that
+  /// is so, and why.
+  std::map<uint32_t, std::pair<int64_t, std::string>> unchecked;
 };
 
 /// The checks of one rank.
@@ -85,13 +88,16 @@ private:
   struct StepContract {
     StepContract(const Plan &plan, const runtime::fb::Step &promised);
 
-    /// Whether nobody takes the tensor back: it is a gradient, or a signal that
-    /// instructions wait for but never touch, and the step has program ops,
-    /// none of which waits for it.
+    /// Whether nobody takes the tensor back: it is a gradient or another result
+    /// of the program, or a signal that instructions wait for but never touch,
+    /// and the step has program ops, none of which waits for it.
     bool isLeftAlone(const Plan &plan, uint32_t tensor) const;
     /// Whether only updates use the result of a relation, so that nobody need
     /// take it back.
     bool isLeftToUpdates(const runtime::fb::Relation &relation) const;
+    /// Whether instructions make a new value of a state, or of a result that
+    /// the program passes on, and the contract does not say which.
+    bool isUnpromised(const Plan &plan, uint32_t tensor) const;
     /// The tensors that come back in each iteration, but for changed states.
     std::set<uint32_t> findReturned(const Plan &plan) const;
 
@@ -102,6 +108,7 @@ private:
     /// By tensor: the relations of updates that read it.
     std::vector<std::vector<const runtime::fb::Relation *>> updatesOf;
     std::vector<bool> isWaitedFor;
+    std::vector<bool> isMade;
   };
 
   const StepContract &contractOf(int64_t step) const {
@@ -113,6 +120,10 @@ private:
   const runtime::fb::Relation *findRelation(uint32_t tensor) const;
   std::vector<StateEvent> findEvents(const StateFamily &family, int64_t updates,
                                      bool isInNext);
+  bool endsBeforeUnpromised(uint32_t tensor, const StateFamily &family,
+                            int64_t updates, bool isInNext);
+  void leaveUnchecked(uint32_t tensor, int64_t iteration,
+                      const std::string &why);
   bool isBroadcastFirst(uint32_t tensor) const;
   void checkRelation(const runtime::fb::Relation &relation, int64_t step,
                      const std::byte *data);
@@ -125,6 +136,10 @@ private:
   template <typename Expect>
   void compare(uint32_t tensor, int64_t step, int64_t count, double tolerance,
                const std::byte *data, Expect expect);
+  /// How far a state is to be from its first values.
+  double movement(const StateFamily &family, size_t state,
+                  const std::vector<StateEvent> &events,
+                  const std::vector<UpdateNorms> &norms) const;
 
   const Plan &plan;
   const int64_t rank;

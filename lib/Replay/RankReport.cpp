@@ -37,6 +37,7 @@ json toJson(const RankReport &report) {
           {"tolerance", check.found.tolerance},
           {"failures", check.found.failures},
           {"checked_steps", check.checkedSteps},
+          {"unchecked", check.unchecked},
           {"digests", digests}};
 }
 
@@ -53,6 +54,7 @@ RankReport fromJson(const json &text) {
   text.at("tolerance").get_to(check.found.tolerance);
   text.at("failures").get_to(check.found.failures);
   text.at("checked_steps").get_to(check.checkedSteps);
+  text.at("unchecked").get_to(check.unchecked);
   for (const json &entry : text.at("digests"))
     check.digests[{entry.at(0).get<uint32_t>(), entry.at(1).get<int64_t>()}] =
         entry.at(2).get<uint64_t>();

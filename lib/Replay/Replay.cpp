@@ -295,8 +295,7 @@ absl::Status Rank::runProgramOp(const fb::ProgramOp &op, int64_t step,
 absl::Status Rank::runWithoutProgram(const fb::Step &planned, int64_t step,
                                      bool checks) {
   for (uint32_t i = 0; i < isPending.size(); ++i)
-    if (tensorAt(i).given_by_program() &&
-        session->stepUses(runtime::TensorId(i)))
+    if (tensorAt(i).given_by_program() && session->stepUses(TensorId(i)))
       if (absl::Status status = give(i, step, checks); !status.ok())
         return status;
   for (uint32_t i = 0; i < isPending.size(); ++i)
@@ -364,7 +363,7 @@ absl::Status Rank::runProgram(const fb::Step &planned, int64_t step,
 
 absl::Status Rank::runOnServer(int64_t step, bool checks) {
   for (uint32_t i = 0; i < isPending.size(); ++i)
-    if (tensorAt(i).given_by_program())
+    if (tensorAt(i).given_by_program() && session->stepUses(TensorId(i)))
       if (absl::Status status = give(i, step, checks); !status.ok())
         return status;
   for (uint32_t i = 0; i < isPending.size(); ++i)

@@ -218,6 +218,13 @@ std::string reportText(const Plan &plan, const ReplayOptions &options,
     if (auto steps = uncheckedSteps(plan, *result.check); !steps.empty())
       absl::StrAppend(&out, "not checked    ", absl::StrJoin(steps, ", "),
                       ": --steps counts the iterations that are checked\n");
+    constexpr size_t kMostListed = 8;
+    const std::vector<std::string> &unchecked = result.check->unchecked;
+    for (size_t i = 0; i < std::min(unchecked.size(), kMostListed); ++i)
+      absl::StrAppend(&out, "not checked    ", unchecked[i], "\n");
+    if (unchecked.size() > kMostListed)
+      absl::StrAppend(&out, "not checked    ", unchecked.size() - kMostListed,
+                      " more tensors\n");
   }
   return out;
 }
@@ -260,6 +267,7 @@ std::string reportJson(const Plan &plan, const ReplayOptions &options,
                      {"tensors", check.tensors},
                      {"steps", check.steps},
                      {"not_checked", uncheckedSteps(plan, check)},
+                     {"not_checked_tensors", check.unchecked},
                      {"digest", absl::StrFormat("%016x", check.digest)},
                      {"failures", check.failures}};
   }

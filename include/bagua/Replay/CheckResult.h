@@ -26,6 +26,8 @@ struct CheckResult {
   /// A digest of the bits of all results that ranks share: if the digests of
   /// two runs agree, so do these bits.
   uint64_t digest = 0;
+  /// Tensors that could be checked in no or only the first iterations, and why.
+  std::vector<std::string> unchecked;
   /// Descriptions of the first few failures.
   std::vector<std::string> failures;
 
