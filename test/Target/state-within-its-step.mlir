@@ -1,8 +1,11 @@
 // RUN: not bagua-translate --export-plan %s 2>&1 | FileCheck %s
-// RUN: sed 's/"average"(%w, %n)/"average"(%w, %w)/' %s | bagua-translate --export-plan -o %t
+// RUN: sed 's/"average"(%w, %n)/"average"(%x, %x)/' %s | bagua-translate --export-plan -o %t
+// RUN: sed 's/"average"(%w, %n)/"average"(%w, %w)/' %s | not bagua-translate --export-plan 2>&1 | FileCheck %s --check-prefix=OLD
 
 // For a state the program waits as the step found it, so no plan hands over its new value in the step that makes it. (What
 // bagua-schedule makes leaves such updates to the program.)
+// Nor is the old value read when the update may have begun.
+// OLD: error: makes a plan that the runtime would refuse: invalid plan: instruction 1 writes tensor 'w', which program op 1 reads: expected it to wait for a tensor that op 1 or a later one gives, found that it may run before
 !t = tensor<8xf32>
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @pod data [node] streams [compute, comm] (batch %x "x" : !t, param %w "w" at "w" : !t)
