@@ -170,8 +170,9 @@ typedef struct bagua_step_figures {
   int64_t bytes_sent;
 } bagua_step_figures;
 
-/** The prediction for a step of the plan, with step number -1. NOT_FOUND if the
- * plan holds no prediction. */
+/** The prediction for a step of the plan, with step number -1: if the plan has
+ * several, for the one that iteration 0 runs. NOT_FOUND if the plan holds no
+ * prediction. */
 bagua_code bagua_plan_predicted_figures(const bagua_plan *plan,
                                         bagua_step_figures *figures);
 

@@ -8,8 +8,8 @@
 
 #include "Gifts.h"
 #include "Movement.h"
+#include "Plan/MadeTensors.h"
 #include "Plan/Roles.h"
-#include "Session/TensorOwners.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -473,6 +473,23 @@ void RankChecker::checkMoved(const fb::Relation &relation, int64_t step,
           });
 }
 
+/// The tensors that some rank can't check, and since when.
+static std::vector<std::string>
+listUnchecked(const Plan &plan, const std::vector<RankFindings> &ranks) {
+  std::map<uint32_t, std::pair<int64_t, std::string>> unchecked;
+  for (const RankFindings &rank : ranks)
+    for (auto &[tensor, since] : rank.unchecked) {
+      auto [entry, isNew] = unchecked.try_emplace(tensor, since);
+      entry->second = std::min(entry->second, since);
+    }
+  std::vector<std::string> list;
+  for (auto &[tensor, since] : unchecked)
+    list.push_back(absl::StrFormat("'%s' after %d iterations: %s",
+                                   tensorAt(plan, tensor).name()->str(),
+                                   since.first, since.second));
+  return list;
+}
+
 CheckResult mergeChecks(const Plan &plan,
                         const std::vector<RankFindings> &ranks, int64_t steps) {
   CheckResult result;
@@ -501,16 +518,7 @@ CheckResult mergeChecks(const Plan &plan,
                                place.second, rank.rank, leader));
     }
 
-  std::map<uint32_t, std::pair<int64_t, std::string>> unchecked;
-  for (const RankFindings &rank : ranks)
-    for (auto &[tensor, since] : rank.unchecked) {
-      auto [entry, isNew] = unchecked.try_emplace(tensor, since);
-      entry->second = std::min(entry->second, since);
-    }
-  for (auto &[tensor, since] : unchecked)
-    result.unchecked.push_back(absl::StrFormat(
-        "'%s' after %d iterations: %s", tensorAt(plan, tensor).name()->str(),
-        since.first, since.second));
+  result.unchecked = listUnchecked(plan, ranks);
 
   // By tensor: the number of iterations in which it comes back.
   std::map<uint32_t, int64_t> expected;

@@ -155,7 +155,8 @@ class Plan(_Object):
 
     @property
     def predicted(self) -> StepFigures | None:
-        """The prediction for a step, with step number -1; None if the plan holds none."""
+        """The prediction for a step, with step number -1: of several steps, for the one that iteration 0 runs. None if the plan holds
+        none."""
         found = c.StepFigures(struct_size=ctypes.sizeof(c.StepFigures))
         try:
             c.library().plan_predicted_figures(self._handle, byref(found))

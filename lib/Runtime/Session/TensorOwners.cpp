@@ -15,8 +15,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
-#include <tuple>
 #include <utility>
 
 namespace bagua::runtime {
@@ -131,28 +129,6 @@ std::vector<bool> findReadByProgram(const Plan &plan, const fb::Step &step) {
         for (uint32_t tensor : *op->waits())
           isRead[tensor] = true;
   return isRead;
-}
-
-std::vector<bool> findMade(const Plan &plan, const fb::Step &step) {
-  const fb::Plan &root = plan.root();
-  std::map<std::tuple<int32_t, int64_t, int64_t>, uint32_t> atPlace;
-  for (uint32_t i = 0; i < root.tensors()->size(); ++i)
-    if (const fb::Tensor &tensor = *root.tensors()->Get(i); tensor.arena() >= 0)
-      atPlace[{tensor.arena(), tensor.offset(), elementsOf(tensor)}] = i;
-  std::vector<bool> isMade(root.tensors()->size(), false);
-  for (const fb::Instruction *op : *step.instructions()) {
-    if (kindOf(op->opcode()) == InstructionKind::After || !op->outputs())
-      continue;
-    for (uint32_t number : *op->outputs()) {
-      const fb::Value &value = *root.values()->Get(number);
-      auto found = atPlace.find({value.arena(), value.offset(), value.count()});
-      if (value.tensor() >= 0)
-        isMade[value.tensor()] = true;
-      else if (found != atPlace.end())
-        isMade[found->second] = true;
-    }
-  }
-  return isMade;
 }
 
 bool isUsedIn(const fb::Step &step, uint32_t tensor) {

@@ -29,10 +29,6 @@ std::vector<bool> findReadByProgram(const Plan &plan, const fb::Step &step);
 /// touches it before it is given.
 std::vector<bool> findMovable(const Plan &plan);
 
-/// By tensor: whether an instruction of the step has a result that is the
-/// tensor or a part of it, by its number or at just its place in an arena.
-std::vector<bool> findMade(const Plan &plan, const fb::Step &step);
-
 /// Whether an instruction of the step touches the tensor.
 bool isUsedIn(const fb::Step &step, uint32_t tensor);
 
