@@ -131,6 +131,7 @@ void step(bagua_session *session, int rank, std::vector<double> &buffer,
   EXPECT_DONE(bagua_session_wait_for_each(session, numbers, 4));
   EXPECT_DONE(bagua_session_wait(session, 4));
   EXPECT_TRUE(bagua_session_is_ready(session, 0));
+  EXPECT_EQ(bagua_session_step_uses(session, 0), 1);
   float mean = number - rank + 0.5f;
   for (uint32_t i = 0; i < 3; ++i)
     EXPECT_THAT(gradients[i], Each(mean + i));
@@ -447,6 +448,7 @@ TEST(CApiTest, TakesNullHandles) {
   EXPECT_EQ(bagua_session_program_updates(nullptr, "w"), -1);
   EXPECT_EQ(bagua_session_first_waiter(nullptr, 0), -1);
   EXPECT_EQ(bagua_session_is_ready(nullptr, 0), -1);
+  EXPECT_EQ(bagua_session_step_uses(nullptr, 0), -1);
   EXPECT_EQ(bagua_session_step(nullptr), -1);
   EXPECT_EQ(bagua_session_bytes_sent(nullptr), -1);
   EXPECT_EQ(bagua_session_arena_bytes(nullptr), -1);

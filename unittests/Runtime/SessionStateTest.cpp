@@ -132,6 +132,36 @@ TEST(SessionStateTest, CountsUpdatesOfAnotherTable) {
   EXPECT_EQ(resumed, expected);
 }
 
+/// Without a correction nobody needs the counts.
+TEST(SessionStateTest, MomentsInCommonInPartLoad) {
+  PlanBuilder byTurns = makeAdamPlan();
+  byTurns.op(0).bias_correction = fb::BiasCorrection::None;
+  fb::PhaseT odd;
+  odd.every = 2;
+  odd.offset = 1;
+  byTurns.addStep("sgd", odd);
+  uint32_t w = byTurns.whole(1), m = byTurns.whole(2);
+  byTurns.addOp(Opcode::Sgd, {w, m, byTurns.whole(0)}, {w, m});
+  byTurns.op(0).constants = {0.9f};
+  byTurns.op(0).has_learning_rate = true;
+  auto plan = byTurns.load();
+  std::vector<std::string> states(2);
+  runAll(plan, [&](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.step({0, 1, 2, 3}));
+    BAGUA_RETURN_IF_ERROR(rank.step({0, 1, 2}));
+    BAGUA_RETURN_IF_ERROR(rank.session->finish());
+    states[rank.rank()] = *rank.session->saveState();
+    EXPECT_EQ(readState(states[rank.rank()])->tensors.at("m").updates, 2);
+    EXPECT_EQ(readState(states[rank.rank()])->tensors.at("v").updates, 1);
+    return absl::OkStatus();
+  });
+  HarnessOptions options;
+  options.beforeStart = [&](RankContext &rank) {
+    return rank.session->loadState(states[rank.rank()]);
+  };
+  runAll(plan, [](RankContext &) { return absl::OkStatus(); }, options);
+}
+
 /// For programs that keep all state themselves.
 TEST(SessionStateTest, BeginsWithALaterStep) {
   PlanBuilder byTurns = makeOneGradient(2);

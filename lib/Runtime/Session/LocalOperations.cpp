@@ -52,7 +52,7 @@ private:
   std::unique_ptr<Kernel> kernel;
 };
 
-/// An update or a direction with moments.
+/// An update or a direction with a bias correction.
 class UpdateOperation final : public Operation {
 public:
   UpdateOperation(std::unique_ptr<Kernel> bound, const UpdateCounts &of,

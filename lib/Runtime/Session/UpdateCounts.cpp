@@ -12,7 +12,7 @@
 #include "Plan/PhaseTable.h"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 namespace bagua::runtime {
 
@@ -23,13 +23,16 @@ UpdateCounts::UpdateCounts(const Plan &loaded)
   for (uint32_t step = 0; step < counts.size(); ++step) {
     const fb::Step &planned = *plan.root().steps()->Get(step);
     auto found = findMoments(plan.root(), planned);
-    for (uint32_t i = 0; i < found.size(); ++i)
-      if (kindOf(planned.instructions()->Get(i)->opcode()) ==
-          InstructionKind::Update)
+    for (uint32_t i = 0; i < found.size(); ++i) {
+      const fb::Instruction &op = *planned.instructions()->Get(i);
+      if (kindOf(op.opcode()) == InstructionKind::Update)
         for (uint32_t tensor : found[i])
           if (updating[tensor].empty() || updating[tensor].back() != step)
             updating[tensor].push_back(step);
-    std::move(found.begin(), found.end(), std::back_inserter(moments));
+      moments.emplace_back();
+      if (op.bias_correction() != fb::BiasCorrection::None)
+        moments.back() = std::move(found[i]);
+    }
   }
 }
 

@@ -40,8 +40,8 @@ public:
   /// The same after all iterations that were opened.
   int64_t count(uint32_t tensor) const { return countBy(counts, tensor); }
 
-  /// The moments of an update or a direction, by its number among the
-  /// instructions of all steps. They have one count.
+  /// The moments of an update or a direction with a bias correction, by its
+  /// number among the instructions of all steps. They have one count.
   const std::vector<uint32_t> &momentsOf(uint32_t instruction) const {
     return moments[instruction];
   }

@@ -26,6 +26,8 @@ def main(path, host=None, interface=None):
         memory[number] = array.array("b", bytes(size + 1))
         session.bind_or_locate(number, memory[number].buffer_info()[0], size)
     session.start()
+    # All of them, in a plan of one step.
+    assert all(session.step_uses(number) for number, _ in gradients)
     told = []
     for step in range(STEPS):
         session.begin_step()
