@@ -34,9 +34,8 @@ with its options and their defaults. `bagua-sim --compare` predicts the step tim
 A module of several steps is compiled by one strategy for all, or by one for each:
 `bagua-opt --bagua-strategy='@warmup=ddp{wire=bf16} @compressed=ddp{wire=minmax_uint8} @freeze=ddp'`. Such a list names
 each step once, and has no strategy that searches. `bagua-sim` takes the same list; it predicts each row of the phase
-table and, with `--iterations=10000`, the time of that many iterations. If one step changes a state that another one's
-updates keep, export asks for `updates=runtime` in both
-([UseInYourProgram.md](UseInYourProgram.md#several-steps-in-one-run)).
+table and, with `--iterations=10000`, the time of that many iterations. What steps need in common is in
+[UseInYourProgram.md](UseInYourProgram.md#several-steps-in-one-run).
 
 The class says what a strategy does to the numbers by default. A *lossless* one computes the step's own numbers, up to
 the order of sums. A *lossy* one rounds gradients on their way. A *relaxed* one is another algorithm than synchronous
