@@ -398,8 +398,8 @@ bagua_code bagua_session_wait_before(bagua_session *session, uint32_t tensor,
 bagua_code bagua_session_wait_for_each(bagua_session *session,
                                        const uint32_t *tensors, size_t count);
 /** 1 or 0: whether the step of the open iteration, or of the next one between
- * iterations, has instructions that use the tensor. If a plan has several
- * steps, the program gives only what the iteration's step uses. */
+ * iterations, has instructions that use the tensor or wait for it. If a plan
+ * has several steps, the program gives only what the iteration's step uses. */
 int bagua_session_step_uses(const bagua_session *session, uint32_t tensor);
 /** 1 or 0: whether bagua_session_wait would return without waiting. */
 int bagua_session_is_ready(const bagua_session *session, uint32_t tensor);

@@ -518,8 +518,8 @@ class Session(_Object):
         c.library().session_wait_for_each(self._handle, numbers, len(numbers))
 
     def step_uses(self, tensor: int) -> bool:
-        """Whether the step of the open iteration, or of the next one between iterations, has instructions that use the tensor. If a
-        plan has several steps, the program gives only what the iteration's step uses."""
+        """Whether the step of the open iteration, or of the next one between iterations, has instructions that use the tensor or wait
+        for it. If a plan has several steps, the program gives only what the iteration's step uses."""
         return bool(c.library().session_step_uses(self._handle, tensor))
 
     def is_ready(self, tensor: int) -> bool:

@@ -186,6 +186,13 @@ TEST(PlanPhasesTest, CountsIterationsOfLongRuns) {
   plan.addStep("rare", every(trillion * 1000, 5));
   EXPECT_THAT(iterationsByStep(plan.load()->root(), 6),
               ElementsAre(0, 6, 0, 0));
+  // Of 1000003 x 1000033 iterations both rows have one in common.
+  PlanBuilder rows({{"gpu", 1}});
+  rows.addStep("one", every(1000003, 7));
+  rows.addStep("other", every(1000033, 7));
+  const int64_t period = int64_t{1000003} * 1000033;
+  EXPECT_THAT(iterationsByStep(rows.load()->root(), period),
+              ElementsAre(period - 1000033 - 1000002, 1000033, 1000002));
 }
 
 TEST(PlanPhasesTest, RefusesTablesThatNobodyMeans) {
@@ -314,6 +321,28 @@ TEST(PlanPhasesTest, RefusesAGradientOfAnotherStep) {
       HasSubstr("markReady of tensor 'h', which step 'g' does not use, though "
                 "other steps of the plan do: expected to be given only where "
                 "stepUses() says so, in step 2"));
+}
+
+/// A step may wait for a tensor that it does not touch, as a sign that the
+/// program has read something.
+TEST(PlanPhasesTest, TakesASignalThatAnotherStepReduces) {
+  PlanBuilder plan({{"gpu", 2}});
+  plan.addTensor("seen", {kCount}, fb::Role::Value);
+  plan.addTensor("g", {kCount});
+  uint32_t seen = plan.whole(0), g = plan.whole(1);
+  plan.addOp(Opcode::AllReduce, {seen}, {seen}, {0});
+  plan.addStep("first", until(1));
+  plan.addOp(Opcode::AllReduce, {g}, {g}, {0});
+  plan.op(0).ready.push_back(0);
+  runAll(plan.load(), [](RankContext &rank) -> absl::Status {
+    EXPECT_TRUE(rank.session->stepUses(TensorId(0)));
+    BAGUA_RETURN_IF_ERROR(rank.step({0, 1}));
+    EXPECT_FALSE(rank.session->stepUses(TensorId(1)));
+    std::fill_n(rank.data<float>(0), kCount, 3.0f);
+    BAGUA_RETURN_IF_ERROR(rank.step({0}));
+    EXPECT_EQ(rank.data<float>(0)[0], 6.0f);
+    return rank.session->finish();
+  });
 }
 
 /// The first step is not done before rank 1 gives its gradient, late in the

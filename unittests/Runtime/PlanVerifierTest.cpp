@@ -493,34 +493,45 @@ TEST(PlanVerifierTest, RefusesAProgramThatWaitsForItself) {
 
 /// The bias correction counts the updates of all moments alike.
 TEST(PlanVerifierTest, RefusesMomentsInCommonInPart) {
-  auto makePlan = [](uint32_t firstMoment, fb::BiasCorrection correction) {
+  using Corrections = std::vector<fb::BiasCorrection>;
+  const auto none = fb::BiasCorrection::None,
+             moments = fb::BiasCorrection::Moments;
+  // Adam by m (2) or n (4) and v (3), in a step each.
+  auto makePlan = [](const std::vector<uint32_t> &first,
+                     const Corrections &corrections) {
     PlanBuilder plan({{"gpu", 2}});
     plan.addTensor("w", {10}, fb::Role::Param);
     plan.addTensor("g", {10});
     for (const char *name : {"m", "v", "n"})
       plan.addTensor(name, {10}, fb::Role::Optimizer);
-    auto addAdam = [&](uint32_t moment) {
-      uint32_t w = plan.whole(0), m = plan.whole(moment), v = plan.whole(3);
+    for (size_t i = 0; i < first.size(); ++i) {
+      fb::PhaseT until;
+      until.until = static_cast<int64_t>(i);
+      if (i > 0)
+        plan.addStep("until " + std::to_string(i), until);
+      uint32_t w = plan.whole(0), m = plan.whole(first[i]), v = plan.whole(3);
       plan.addOp(Opcode::Adam, {w, m, v, plan.whole(1)}, {w, m, v});
       plan.op(0).constants = {0.9f, 0.99f, 1e-8f, 0.0f};
-      plan.op(0).bias_correction = correction;
+      plan.op(0).bias_correction = corrections[i];
       plan.op(0).has_learning_rate = true;
-    };
-    addAdam(2);
-    fb::PhaseT first;
-    first.until = 4;
-    plan.addStep("first", first);
-    addAdam(firstMoment);
+    }
     return plan;
   };
-  const auto moments = fb::BiasCorrection::Moments;
-  EXPECT_NE(makePlan(2, moments).load(), nullptr);
-  EXPECT_NE(makePlan(4, fb::BiasCorrection::None).load(), nullptr);
-  EXPECT_THAT(loadError(makePlan(4, moments).bytes()),
-              HasSubstr("'Adam0' of step 'first' keeps 'v', 'n', and 'Adam0' "
+  EXPECT_NE(makePlan({2, 2}, {moments, moments}).load(), nullptr);
+  EXPECT_NE(makePlan({2, 4}, {none, none}).load(), nullptr);
+  EXPECT_THAT(loadError(makePlan({2, 4}, {moments, moments}).bytes()),
+              HasSubstr("'Adam0' of step 'until 1' keeps 'v', 'n', and 'Adam0' "
                         "of step 'test' keeps 'm', 'v': expected updates with "
                         "a bias correction to have the same moments or none "
                         "in common, since it counts their updates"));
+  // Whichever comes first.
+  const std::pair<std::vector<uint32_t>, Corrections> wrong[] = {
+      {{2, 2, 4}, {none, moments, none}},
+      {{2, 4, 2}, {none, none, moments}},
+      {{4, 2, 2}, {none, none, moments}}};
+  for (const auto &[first, corrections] : wrong)
+    EXPECT_THAT(loadError(makePlan(first, corrections).bytes()),
+                HasSubstr("the same moments or none in common"));
 }
 
 /// The program reads a state in all of its ops up to the last one, so nothing

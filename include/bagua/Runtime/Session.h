@@ -209,8 +209,8 @@ public:
   /// tensor, also giving it again, must come after that queue's work.
   virtual absl::Status wait(TensorId tensor, Queue &before = cpuQueue()) = 0;
   /// Whether the step of the open iteration, or of the next one between
-  /// iterations, has instructions that use the tensor. If a plan has several
-  /// steps, the program gives only what the iteration's step uses.
+  /// iterations, has instructions that use the tensor or wait for it. If a plan
+  /// has several steps, the program gives only what the iteration's step uses.
   virtual bool stepUses(TensorId tensor) const = 0;
   /// Whether wait() would return without waiting for the tensor: the runtime is
   /// done with it, or has failed.

@@ -1,7 +1,7 @@
 //===- Moments.cpp - The moments that updates keep ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each moment leads to the first update that has it.
+// Each moment leads to the updates that have it.
 //
 //===----------------------------------------------------------------------===//
 #include "Plan/Moments.h"
@@ -12,7 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 namespace bagua::runtime {
 
@@ -60,23 +62,28 @@ std::string describe(const fb::Plan &plan, const Keeper &keeper) {
 } // namespace
 
 absl::Status verifyMoments(const fb::Plan &plan) {
-  std::vector<Keeper> first(plan.tensors()->size());
+  // By tensor: an update for each list of moments that has it, and whether any
+  // update that has it is corrected.
+  std::vector<std::vector<Keeper>> keepers(plan.tensors()->size());
+  std::vector<bool> isCorrected(keepers.size(), false);
   for (const fb::Step *step : *plan.steps()) {
     auto moments = findMoments(plan, *step);
     for (uint32_t i = 0; i < moments.size(); ++i) {
-      Keeper own = {step, step->instructions()->Get(i), std::move(moments[i])};
+      const Keeper own = {step, step->instructions()->Get(i),
+                          std::move(moments[i])};
       for (uint32_t tensor : own.moments) {
-        const Keeper &other = first[tensor];
-        if (other.update && other.moments != own.moments &&
-            (other.isCorrected() || own.isCorrected()))
+        std::vector<Keeper> &known = keepers[tensor];
+        isCorrected[tensor] = isCorrected[tensor] || own.isCorrected();
+        if (std::none_of(known.begin(), known.end(), [&](const Keeper &other) {
+              return other.moments == own.moments;
+            }))
+          known.push_back(own);
+        if (known.size() > 1 && isCorrected[tensor])
           return invalid(absl::StrCat(
-              describe(plan, own), ", and ", describe(plan, other),
+              describe(plan, known[1]), ", and ", describe(plan, known[0]),
               ": expected updates with a bias correction to have the same "
               "moments or none in common, since it counts their updates"));
       }
-      for (uint32_t tensor : own.moments)
-        if (!first[tensor].update)
-          first[tensor] = own;
     }
   }
   return absl::OkStatus();

@@ -10,9 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 
 #include <algorithm>
-#include <numeric>
+#include <optional>
+#include <utility>
 
 namespace bagua::runtime {
 
@@ -63,39 +65,112 @@ std::vector<bool> stepsWithin(const fb::Plan &plan, int64_t iterations) {
   return runs;
 }
 
-/// After how many iterations the rows with `every` repeat; `limit` if that are
-/// more.
-static int64_t periodOf(const fb::Plan &plan, int64_t limit) {
-  int64_t period = 1;
-  for (const fb::Phase *phase : *plan.phases())
-    if (phase->every() > 0) {
-      const int64_t factor = phase->every() / std::gcd(period, phase->every());
-      if (factor > limit / period)
-        return limit;
-      period *= factor;
-    }
-  return period;
+namespace {
+
+/// Products of two 64-bit numbers.
+__extension__ using Wide = __int128;
+
+/// The iterations that are `offset` beyond a multiple of `period`, with 0 <=
+/// offset < period.
+struct Progression {
+  Wide offset = 0;
+  Wide period = 1;
+
+  /// How many of them are below `end`.
+  int64_t countBelow(int64_t end) const {
+    return end <= offset
+               ? 0
+               : static_cast<int64_t>((end - 1 - offset) / period + 1);
+  }
+};
+
+/// x with a x = 1 modulo `modulus`, of which `a` has no divisor.
+Wide inverse(Wide a, Wide modulus) {
+  Wide x = 1, next = 0, rest = modulus;
+  for (a %= modulus; rest != 0;) {
+    const Wide quotient = a / rest;
+    a = std::exchange(rest, a - quotient * rest);
+    x = std::exchange(next, x - quotient * next);
+  }
+  return ((x % modulus) + modulus) % modulus;
 }
 
-// Between two iterations at which a row with `until` ends, steps repeat with
-// the period, so one period is counted: a run may resume after 10^12.
+/// What two progressions have in common below `end`; nothing if there is none.
+std::optional<Progression> meet(const Progression &one,
+                                const Progression &other, int64_t end) {
+  Wide divisor = one.period;
+  for (Wide rest = other.period; rest != 0;)
+    divisor = std::exchange(rest, divisor % rest);
+  const Wide distance = other.offset - one.offset;
+  if (distance % divisor != 0)
+    return std::nullopt;
+  // In units of the divisor: one.offset + t one.period is of the other.
+  const Wide modulus = other.period / divisor;
+  const Wide first = ((distance / divisor) % modulus + modulus) % modulus;
+  const Wide t = first * inverse(one.period / divisor, modulus) % modulus;
+  if (t > 0 && t > (end - one.offset) / one.period)
+    return std::nullopt;
+  Progression both;
+  both.offset = one.offset + t * one.period;
+  // Beyond `end` it does not matter how far.
+  both.period = modulus > Wide{end} / one.period + 1
+                    ? Wide{end} + both.offset + 1
+                    : one.period * modulus;
+  return both.offset < end ? std::optional(both) : std::nullopt;
+}
+
+/// How many iterations of [begin, end) are of `of` and of none of `others`. A
+/// progression that meets none of the others is counted at once.
+int64_t countWithout(const Progression &of,
+                     absl::Span<const Progression> others, int64_t begin,
+                     int64_t end) {
+  int64_t count = of.countBelow(end) - of.countBelow(begin);
+  for (size_t i = 0; i < others.size() && count > 0; ++i)
+    if (auto both = meet(of, others[i], end))
+      count -= countWithout(*both, others.subspan(0, i), begin, end);
+  return count;
+}
+
+} // namespace
+
+// Between two iterations at which a row with `until` ends, only rows with
+// `every` and the last one are left. They are counted by their periods: a run
+// may resume after 10^12 iterations.
 std::vector<int64_t> iterationsByStep(const fb::Plan &plan,
                                       int64_t iterations) {
   std::vector<int64_t> counts(plan.steps()->size());
-  std::vector<int64_t> ends = {iterations};
-  for (const fb::Phase *phase : *plan.phases())
-    if (phase->until() > 0 && phase->until() < iterations)
-      ends.push_back(phase->until());
-  std::sort(ends.begin(), ends.end());
-  const int64_t period = periodOf(plan, std::max<int64_t>(iterations, 1));
   int64_t begin = 0;
-  for (int64_t end : ends) {
-    const int64_t whole = (end - begin) / period;
-    const int64_t rest = (end - begin) % period;
-    for (int64_t i = 0; i < std::min(period, end - begin); ++i)
-      counts[stepOf(plan, begin + i)] += whole + (i < rest ? 1 : 0);
-    begin = end;
+  std::vector<Progression> every;
+  std::vector<uint32_t> steps;
+  auto countRows = [&](int64_t end, size_t rows) {
+    for (size_t i = 0; i < rows; ++i)
+      counts[steps[i]] += countWithout(
+          every[i], absl::MakeSpan(every).subspan(0, i), begin, end);
+  };
+  // A row with `until` hides the rows behind it up to its end.
+  for (const fb::Phase *phase : *plan.phases()) {
+    if (isAt(*phase))
+      continue;
+    if (phase->until() >= 0) {
+      const int64_t end = std::min(phase->until(), iterations);
+      if (end <= begin)
+        continue;
+      // The rows before it come first; the rest is the row's own.
+      every.push_back({});
+      steps.push_back(phase->step());
+      countRows(end, every.size());
+      every.pop_back();
+      steps.pop_back();
+      begin = end;
+      continue;
+    }
+    Progression row;
+    if (phase->every() > 0)
+      row = {phase->offset(), phase->every()};
+    every.push_back(row);
+    steps.push_back(phase->step());
   }
+  countRows(iterations, every.size());
   return counts;
 }
 

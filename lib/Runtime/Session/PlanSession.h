@@ -135,6 +135,8 @@ private:
     std::vector<bool> isRequired;
     /// By tensor: whether the program reads it, and instructions update it.
     std::vector<bool> mustBeRead;
+    /// By tensor: whether instructions touch it, or wait for it to be given.
+    std::vector<bool> isUsed;
     /// By tensor: whether only other steps use it, which change its contents.
     /// The program would take what it gave for their result.
     std::vector<bool> isForeign;
@@ -174,8 +176,8 @@ private:
                            const char *why) const;
   std::vector<bool> findGivenTensors(const fb::Step &step) const;
   StepNeeds findNeeds(const fb::Step &step) const;
-  std::vector<bool> findForeign(const fb::Step &step) const;
-  const fb::Step &plannedStep() const;
+  std::vector<bool> findForeign(const std::vector<bool> &isUsed) const;
+  uint32_t plannedStep() const;
   IterationPrograms makePrograms(const std::vector<bool> &hasWork) const;
   bool isHere(const fb::Tensor &tensor) const {
     return hasTensor(tensor, plan->cluster(), rank());

@@ -188,7 +188,10 @@ absl::Status PlanSession::connect() {
 PlanSession::StepNeeds PlanSession::findNeeds(const fb::Step &planned) const {
   StepNeeds found;
   found.isRequired = findGivenTensors(planned);
-  found.isForeign = findForeign(planned);
+  found.isUsed = found.isRequired; // signals have no users
+  for (uint32_t i = 0; i < tensors.size(); ++i)
+    found.isUsed[i] = found.isUsed[i] || isUsedIn(planned, i);
+  found.isForeign = findForeign(found.isUsed);
   found.mustBeRead = findReadByProgram(*plan, planned);
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     found.mustBeRead[i] =
@@ -199,11 +202,12 @@ PlanSession::StepNeeds PlanSession::findNeeds(const fb::Step &planned) const {
   return found;
 }
 
-std::vector<bool> PlanSession::findForeign(const fb::Step &planned) const {
+std::vector<bool>
+PlanSession::findForeign(const std::vector<bool> &isUsed) const {
   std::vector<bool> isForeign = findUsed(*plan);
   for (uint32_t i = 0; i < isForeign.size(); ++i)
     if (tensorAt(i).role() == fb::Role::Batch ||
-        tensorAt(i).role() == fb::Role::Input || isUsedIn(planned, i))
+        tensorAt(i).role() == fb::Role::Input || isUsed[i])
       isForeign[i] = false;
   return isForeign;
 }

@@ -9,7 +9,6 @@
 
 #include "Communication/StatusCopy.h"
 #include "Plan/PhaseTable.h"
-#include "Session/TensorOwners.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/StepsInFlight.h"
@@ -116,7 +115,8 @@ absl::Status PlanSession::checkGift(TensorId tensor, const char *call) const {
   else if (!state.isGivenByProgram)
     why = ", which the program does not give in this plan";
   else if (needs->isForeign[indexOf(tensor)])
-    why = StrCat(", which step '", plannedStep().name()->str(),
+    why = StrCat(", which step '",
+                 plan->root().steps()->Get(plannedStep())->name()->str(),
                  "' does not use, though other steps of the plan do: expected "
                  "to be given only where stepUses() says so");
   else if (state.givenStep == now)
@@ -313,13 +313,14 @@ PlanSession::Awaited PlanSession::awaitedOf(TensorId tensor) const {
 }
 
 bool PlanSession::stepUses(TensorId tensor) const {
-  return checkIndex(tensor).ok() && isUsedIn(plannedStep(), indexOf(tensor));
+  return checkIndex(tensor).ok() &&
+         needsOf[plannedStep()].isUsed[indexOf(tensor)];
 }
 
-/// The step of the open iteration, or of the next one.
-const fb::Step &PlanSession::plannedStep() const {
+/// The number of the step of the open iteration, or of the next one.
+uint32_t PlanSession::plannedStep() const {
   const int64_t iteration = firstStep + now + (phase == Phase::InStep ? 0 : 1);
-  return *plan->root().steps()->Get(stepOf(plan->root(), iteration));
+  return stepOf(plan->root(), iteration);
 }
 
 bool PlanSession::isReady(TensorId tensor) const {

@@ -392,7 +392,8 @@ llvm::LogicalResult
 PlanWriter::addReads(PlanModel &reader, fb::StepT &written,
                      const std::vector<PlanModel *> &updatedBy) {
   for (auto [entry, op] : llvm::zip_equal(reader.program, written.program)) {
-    if (!entry.op)
+    // A late op waits for its own step's gradients, and so for all before them.
+    if (!entry.op || entry.late)
       continue;
     for (Value operand : entry.op->getOperands()) {
       auto argument = dyn_cast<BlockArgument>(operand);
@@ -523,12 +524,12 @@ llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
     if (failed(models.back()->read()))
       return failure();
   }
-  if (failed(verifyCounts(models)) || failed(joinArenas(models)))
+  if (failed(joinArenas(models)))
     return failure();
   for (std::unique_ptr<PlanModel> &model : models)
     if (failed(writer.addStep(*model)))
       return failure();
-  if (failed(writer.addReadsOfOtherSteps()))
+  if (failed(verifyCounts(models)) || failed(writer.addReadsOfOtherSteps()))
     return failure();
   writer.addPhases(*training);
   std::string bytes = writer.write(*training ? training->getSymName()

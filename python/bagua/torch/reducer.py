@@ -188,7 +188,8 @@ class Reducer:
         if self._arrivals.slots:
             self._give_arrived()
         made = set(gradients.given)
-        left_out = [] if len(made) == len(gradients.slots) else [slot for slot in gradients.slots if slot not in made]
+        left_out = [] if len(made) == len(gradients.slots) else [slot for slot in gradients.slots if slot not in made and
+                                                                 gradients.session.step_uses(slot.number)]
         # This is the end of a backward within another one (reentrant checkpoints), which makes the other gradients and comes here again.
         if left_out and torch._C._current_autograd_node() is not None:
             return
@@ -230,7 +231,8 @@ class Reducer:
             self._give([slot], [copy])
         if not self._options.find_unused_parameters:
             return
-        slots = self._gradients.slots
+        given = set(self._gradients.given)
+        slots = [slot for slot in self._gradients.slots if slot in given]  # the step's, which are the same on all ranks
         used = torch.tensor([slot.is_used for slot in slots], dtype=torch.int32, device="cpu")
         if self._group:
             self._group.all_reduce(used.data_ptr(), used.data_ptr(), used.numel(), runtime.Type.INT32, runtime.Kind.MAX)

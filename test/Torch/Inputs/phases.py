@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One rank: phases.py PLAN FIRST END CHECKPOINT trains iterations FIRST to END - 1, from a checkpoint of the params unless FIRST is 0."""
+"""One rank: phases.py PLAN FIRST END CHECKPOINT HEAD trains iterations FIRST to END - 1, from a checkpoint of the params unless FIRST is 0; before
+iteration HEAD with the head."""
 import os
 import sys
 
@@ -14,11 +15,15 @@ class Model(torch.nn.Module):
         self.w = torch.nn.Parameter(torch.linspace(-1, 1, 100))
         self.h = torch.nn.Parameter(torch.ones(10))
 
-    def forward(self, x):
-        return (self.w * x).pow(2).sum() * self.h.sum()
+    def forward(self, x, has_head):
+        return (self.w * x).pow(2).sum() * (self.h.sum() if has_head else 1)
 
 
-def main(plan, first, end, checkpoint):
+def batch(rank, step):
+    return torch.linspace(0.3, 1 + rank, 100) * (1 + 0.1 * step)
+
+
+def main(plan, first, end, checkpoint, head):
     rank, model = int(os.environ["RANK"]), Model()
     if first > 0:
         model.load_state_dict(torch.load(checkpoint))
@@ -26,7 +31,7 @@ def main(plan, first, end, checkpoint):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
     for step in range(first, end):
         optimizer.zero_grad()
-        ranks(torch.linspace(0.3, 1 + rank, 100) * (1 + 0.1 * step)).backward()
+        ranks(batch(rank, step), step < head).backward()
         optimizer.step()
     ranks.close()
     if rank == 0:
@@ -35,4 +40,4 @@ def main(plan, first, end, checkpoint):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5]))
