@@ -51,17 +51,6 @@ std::vector<int> openDescriptors() {
   return descriptors;
 }
 
-/// Sends random bytes on every connection; a send on any other descriptor
-/// fails.
-void sendGarbage() {
-  std::array<char, 4096> bytes;
-  std::mt19937 random(7);
-  for (char &byte : bytes)
-    byte = static_cast<char>(random());
-  for (int descriptor : openDescriptors())
-    send(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 /// Drops packets of more than `most` bytes that arrive on one connection to
 /// another host. Only sockets to other hosts have a limit for unacknowledged
 /// data, so that limit identifies them.
@@ -114,11 +103,12 @@ void hold(const std::vector<pid_t> &threads) {
       waitpid(thread, nullptr, __WALL);
 }
 
-/// Breaks all connections while the process doesn't know it yet. As with a
-/// cable, no connection must be left on which the process could report the
-/// others. Between two shutdowns other threads could do that, so a child
-/// process, which has none of the sockets, stops them meanwhile.
-void disconnect() {
+/// Does something to each connection, as if to all at once: in between, other
+/// threads could report a rank that has ended because of the first one. So a
+/// child process stops them meanwhile. One may hold the allocator's lock then,
+/// so `act` allocates nothing.
+void doToAll(const std::function<void(int descriptor)> &act) {
+  const std::vector<int> descriptors = openDescriptors();
   const pid_t process = getpid(), own = gettid();
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   std::array<int, 2> held = {};
@@ -139,10 +129,28 @@ void disconnect() {
   close(held[1]);
   char byte = 0;
   [[maybe_unused]] ssize_t got = read(held[0], &byte, 1);
-  for (int descriptor : openDescriptors())
-    shutdown(descriptor, SHUT_RDWR);
+  for (int descriptor : descriptors)
+    act(descriptor);
   kill(holder, SIGKILL);
   waitpid(holder, nullptr, 0);
+}
+
+/// Breaks all connections while the process doesn't know it yet. As with a
+/// cable, no connection is left on which the process could report the others.
+void disconnect() {
+  doToAll([](int descriptor) { shutdown(descriptor, SHUT_RDWR); });
+}
+
+/// Sends random bytes on every connection; a send on any other descriptor
+/// fails.
+void sendGarbage() {
+  std::array<char, 4096> bytes;
+  std::mt19937 random(7);
+  for (char &byte : bytes)
+    byte = static_cast<char>(random());
+  doToAll([&](int descriptor) {
+    send(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  });
 }
 
 /// Stops threads as if pages that they touch never arrived. A child process
