@@ -486,6 +486,7 @@ listUnchecked(const Plan &plan, const std::vector<RankFindings> &ranks) {
       entry->second = std::min(entry->second, since);
     }
   std::vector<std::string> list;
+  list.reserve(unchecked.size());
   for (auto &[tensor, since] : unchecked)
     list.push_back(absl::StrFormat("'%s' after %d iterations: %s",
                                    tensorAt(plan, tensor).name()->str(),
