@@ -329,6 +329,7 @@ typedef struct bagua_session_options {
   /** The name of a backend of this run (bagua/Runtime/Backend.h), whose device
    * has the tensors. Null: the CPU. */
   const char *backend;
+  /** The number of the session's first step, if it loads no state. */
   int64_t first_step;
 } bagua_session_options;
 

@@ -114,11 +114,9 @@ RankChecker::StepContract::StepContract(const Plan &plan,
 
 bool RankChecker::StepContract::isLeftAlone(const Plan &plan,
                                             uint32_t tensor) const {
-  auto *users = runtime::usersOf(step, tensor);
-  bool isTouched = users && users->size() > 0;
   const fb::Role role = tensorAt(plan, tensor).role();
   return (role == fb::Role::Gradient || role == fb::Role::Value ||
-          !isTouched) &&
+          !runtime::isUsedIn(step, tensor)) &&
          step.program() && step.program()->size() > 0 && !isWaitedFor[tensor];
 }
 
@@ -262,70 +260,46 @@ void RankChecker::fillState(uint32_t tensor, std::byte *data) {
                    range.begin, range.size(), data);
 }
 
-/// The events of a family's states in the first `updates` iterations and, if
-/// `isInNext`, before the next one.
+/// Calls `visit(contract, iteration)` for each step that has run in or before
+/// the first `updates` iterations and, if `isInNext`, before the next one.
+template <typename Visit>
+void RankChecker::forEachRun(int64_t updates, bool isInNext, Visit visit) {
+  for (int64_t i = 0; i < updates + isInNext; ++i) {
+    for (uint32_t number : runtime::stepsBefore(plan.root(), i))
+      visit(contracts[number], i);
+    if (i < updates)
+      visit(contractOf(i), i);
+  }
+}
+
 std::vector<StateEvent> RankChecker::findEvents(const StateFamily &family,
                                                 int64_t updates,
                                                 bool isInNext) {
   std::vector<StateEvent> events;
-  auto add = [&](StepContract &contract, int64_t iteration) {
+  forEachRun(updates, isInNext, [&](StepContract &contract, int64_t iteration) {
     for (const fb::Relation *relation : *contract.step.contract())
       if (changesState(*relation) &&
           family.placeOf(relation->tensor()) < family.size())
         events.push_back(
             {relation, iteration, contract.tolerances.of(*relation)});
-  };
-  for (int64_t i = 0; i < updates + isInNext; ++i) {
-    for (uint32_t number : runtime::stepsBefore(plan.root(), i))
-      add(contracts[number], i);
-    if (i < updates)
-      add(contractOf(i), i);
-  }
+  });
   return events;
 }
 
 /// Whether no step that has run has changed a state of the family without a
-/// promise; else it is said why `tensor` is not checked.
-bool RankChecker::endsBeforeUnpromised(uint32_t tensor,
-                                       const StateFamily &family,
-                                       int64_t updates, bool isInNext) {
-  auto isKept = [&](const StepContract &contract, int64_t iteration) {
+/// promise. If one has, `tensor` is left unchecked from then on.
+bool RankChecker::isPromised(uint32_t tensor, const StateFamily &family,
+                             int64_t updates, bool isInNext) {
+  bool isKept = true;
+  forEachRun(updates, isInNext, [&](StepContract &contract, int64_t iteration) {
     for (size_t i = 0; i < family.size(); ++i)
       if (contract.isUnpromised(plan, family.tensor(i))) {
         leaveUnchecked(tensor, iteration,
                        whyUnpromised(plan, contract.step, family.tensor(i)));
-        return false;
+        isKept = false;
       }
-    return true;
-  };
-  for (int64_t i = 0; i < updates + isInNext; ++i) {
-    for (uint32_t number : runtime::stepsBefore(plan.root(), i))
-      if (!isKept(contracts[number], i))
-        return false;
-    if (i < updates && !isKept(contractOf(i), i))
-      return false;
-  }
-  return true;
-}
-
-double RankChecker::movement(const StateFamily &family, size_t state,
-                             const std::vector<StateEvent> &events,
-                             const std::vector<UpdateNorms> &norms) const {
-  const uint32_t tensor = family.tensor(state);
-  const DataType type = typeOf(tensorAt(plan, tensor));
-  const ElementRange range = rangeOf(tensor);
-  std::vector<std::byte> first(kPiece * dataTypeBytes(type)), last(first);
-  double largest = 0;
-  for (int64_t begin = range.begin; begin < range.end; begin += kPiece) {
-    const int64_t size = std::min(kPiece, range.end - begin);
-    generateState(plan, family, state, begin, size, first.data());
-    expectUpdated(plan, family, events, norms, rank, state, begin, size,
-                  last.data());
-    for (int64_t i = 0; i < size; ++i)
-      largest = std::max(largest, std::fabs(valueAt(type, last.data(), i) -
-                                            valueAt(type, first.data(), i)));
-  }
-  return largest;
+  });
+  return isKept;
 }
 
 void RankChecker::checkState(uint32_t tensor, int64_t updates, bool isInNext,
@@ -336,7 +310,7 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates, bool isInNext,
   lastChecked[tensor] = updates;
   const fb::Relation &relation = *findRelation(tensor);
   const StateFamily family(plan, tensor);
-  if (!endsBeforeUnpromised(tensor, family, updates, isInNext))
+  if (!isPromised(tensor, family, updates, isInNext))
     return;
   ElementRange range = rangeOf(tensor);
   if (isEqualInGroup(plan, relation, tensor)) {
@@ -350,23 +324,32 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates, bool isInNext,
   const std::vector<UpdateNorms> norms =
       expectNorms(plan, family, events, rank);
   double tolerance = updatedTolerance(plan, family, events, norms, state);
-  // Where its first values would do as well, a comparison says little.
-  if (!isFirst && tolerance > 0 &&
-      tolerance >= movement(family, state, events, norms)) {
-    leaveUnchecked(tensor, updates, "rounding may explain any value");
-    if (!std::isfinite(tolerance))
-      return;
-  }
-  if (!std::isfinite(tolerance))
+  const std::string why = "rounding may explain any value";
+  if (!std::isfinite(tolerance)) {
+    if (!isFirst)
+      return leaveUnchecked(tensor, updates, why);
     return own.found.fail(
         0, absl::StrFormat("state '%s' on rank %d: rounding explains any value "
                            "of it, so it can't be checked",
                            tensorAt(plan, tensor).name()->str(), rank));
+  }
+  const DataType type = typeOf(tensorAt(plan, tensor));
+  std::vector<std::byte> first(tolerance > 0 ? kPiece * dataTypeBytes(type)
+                                             : 0);
+  Comparison movement;
   compare(tensor, updates, range.size(), tolerance, data,
           [&](int64_t begin, int64_t count, std::byte *output) {
             expectUpdated(plan, family, events, norms, rank, state,
                           range.begin + begin, count, output);
+            if (first.empty())
+              return;
+            generateState(plan, family, state, range.begin + begin, count,
+                          first.data());
+            compareValues(type, first.data(), output, begin, count, movement);
           });
+  // Where its first values would do as well, a comparison says little.
+  if (!isFirst && tolerance > 0 && tolerance >= movement.maxError)
+    leaveUnchecked(tensor, updates, why);
 }
 
 /// Compares `data` with expected elements, which `expect(begin, count, output)`

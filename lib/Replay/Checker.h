@@ -120,8 +120,10 @@ private:
   const runtime::fb::Relation *findRelation(uint32_t tensor) const;
   std::vector<StateEvent> findEvents(const StateFamily &family, int64_t updates,
                                      bool isInNext);
-  bool endsBeforeUnpromised(uint32_t tensor, const StateFamily &family,
-                            int64_t updates, bool isInNext);
+  template <typename Visit>
+  void forEachRun(int64_t updates, bool isInNext, Visit visit);
+  bool isPromised(uint32_t tensor, const StateFamily &family, int64_t updates,
+                  bool isInNext);
   void leaveUnchecked(uint32_t tensor, int64_t iteration,
                       const std::string &why);
   bool isBroadcastFirst(uint32_t tensor) const;
@@ -136,10 +138,6 @@ private:
   template <typename Expect>
   void compare(uint32_t tensor, int64_t step, int64_t count, double tolerance,
                const std::byte *data, Expect expect);
-  /// How far a state is to be from its first values.
-  double movement(const StateFamily &family, size_t state,
-                  const std::vector<StateEvent> &events,
-                  const std::vector<UpdateNorms> &norms) const;
 
   const Plan &plan;
   const int64_t rank;

@@ -45,9 +45,9 @@ absl::Status writeCheckpoint(const std::string &path, absl::string_view bytes);
 /// state that every rank has, or nothing if there is none. States belong
 /// together if the same session has saved them. The number of steps alone is
 /// not enough: a run that stopped may have left, on some ranks, states of as
-/// many steps as this run's. A file that is missing or damaged,
-/// or that another rank has saved, is ignored.
-/// Collective over the world. Errors are those of a communicator.
+/// many steps as this run's. A file that is missing or damaged, or that another
+/// rank has saved, is ignored. Collective over the world. Errors are those of a
+/// communicator.
 absl::StatusOr<std::optional<size_t>>
 findNewestCheckpoint(World &world, absl::Span<const std::string> paths);
 

@@ -1,8 +1,8 @@
 //===- MadeTensors.h - The tensors that a step makes ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a step writes on purpose, as far as the plan says so by a tensor's
-// number or place.
+// A step makes a tensor if it writes to just that tensor, by its number or
+// place. It may also write to bytes of another one, by mistake.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_PLAN_MADETENSORS_H

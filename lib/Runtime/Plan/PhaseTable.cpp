@@ -95,7 +95,7 @@ Wide inverse(Wide a, Wide modulus) {
   return ((x % modulus) + modulus) % modulus;
 }
 
-/// What two progressions have in common below `end`; nothing if there is none.
+/// The iterations that two progressions have in common, if one is below `end`.
 std::optional<Progression> meet(const Progression &one,
                                 const Progression &other, int64_t end) {
   Wide divisor = one.period;
@@ -206,6 +206,11 @@ const flatbuffers::Vector<uint32_t> *usersOf(const fb::Step &step,
                                              uint32_t tensor) {
   const fb::TensorUse *use = step.uses()->LookupByKey(tensor);
   return use ? use->instructions() : nullptr;
+}
+
+bool isUsedIn(const fb::Step &step, uint32_t tensor) {
+  const auto *users = usersOf(step, tensor);
+  return users && users->size() > 0;
 }
 
 void addUse(fb::StepT &step, uint32_t tensor, uint32_t instruction) {

@@ -44,6 +44,8 @@ std::string strategiesOf(const fb::Plan &plan);
 /// The instructions of a step that touch a tensor; null if there are none.
 const flatbuffers::Vector<uint32_t> *usersOf(const fb::Step &step,
                                              uint32_t tensor);
+/// Whether any instruction of the step touches the tensor.
+bool isUsedIn(const fb::Step &step, uint32_t tensor);
 
 } // namespace bagua::runtime
 

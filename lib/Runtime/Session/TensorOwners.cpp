@@ -131,11 +131,6 @@ std::vector<bool> findReadByProgram(const Plan &plan, const fb::Step &step) {
   return isRead;
 }
 
-bool isUsedIn(const fb::Step &step, uint32_t tensor) {
-  const auto *users = usersOf(step, tensor);
-  return users && users->size() > 0;
-}
-
 std::vector<bool> findUsed(const Plan &plan) {
   std::vector<bool> isUsed(plan.root().tensors()->size(), false);
   for (const fb::Step *step : *plan.root().steps())

@@ -29,9 +29,6 @@ std::vector<bool> findReadByProgram(const Plan &plan, const fb::Step &step);
 /// touches it before it is given.
 std::vector<bool> findMovable(const Plan &plan);
 
-/// Whether an instruction of the step touches the tensor.
-bool isUsedIn(const fb::Step &step, uint32_t tensor);
-
 /// By tensor: whether an instruction of any step touches it.
 std::vector<bool> findUsed(const Plan &plan);
 

@@ -43,6 +43,12 @@ struct MemoryBlock {
   bool overlaps(int64_t from, int64_t bytes) const {
     return from < to + size() && to < from + bytes;
   }
+  /// Null if the block does not have the tensor.
+  const Member *find(StringRef name) const {
+    auto found = llvm::find_if(
+        tensors, [&](const Member &member) { return member.name == name; });
+    return found == tensors.end() ? nullptr : &*found;
+  }
 };
 
 /// One arena of a step.
@@ -139,11 +145,8 @@ void JoinedArena::placeGroup(MemoryBlock &first) {
       for (MemoryBlock *other : blocksOf[tensor.name]) {
         if (other->isPlaced)
           continue;
-        auto same = llvm::find_if(other->tensors,
-                                  [&](const MemoryBlock::Member &member) {
-                                    return member.name == tensor.name;
-                                  });
-        other->to = group[i]->to + tensor.distance - same->distance;
+        other->to =
+            group[i]->to + tensor.distance - other->find(tensor.name)->distance;
         other->isPlaced = true;
         group.push_back(other);
       }
@@ -188,11 +191,7 @@ JoinedArena::findOther(const MemoryBlock &block,
                        const MemoryBlock::Member &tensor) const {
   for (const StepArena *step : steps)
     for (const MemoryBlock &other : step->blocks) {
-      const bool hasTensor =
-          llvm::any_of(other.tensors, [&](const MemoryBlock::Member &member) {
-            return member.name == tensor.name;
-          });
-      if (&other == &block || hasTensor)
+      if (&other == &block || other.find(tensor.name))
         continue;
       if (other.model == block.model
               ? other.overlaps(block.to, block.size())

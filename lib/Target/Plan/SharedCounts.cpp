@@ -1,8 +1,8 @@
 //===- SharedCounts.cpp - Counts that several updates share ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What an update's count was is known no more. So an update is accepted if any
-// count of its optimizer advances just with it.
+// The import does not keep by which count an update was corrected. So an update
+// is accepted if any count of its optimizer advances just with it.
 //
 //===----------------------------------------------------------------------===//
 #include "SharedCounts.h"
