@@ -159,7 +159,13 @@ TEST(SessionStateTest, MomentsInCommonInPartLoad) {
   options.beforeStart = [&](RankContext &rank) {
     return rank.session->loadState(states[rank.rank()]);
   };
-  runAll(plan, [](RankContext &) { return absl::OkStatus(); }, options);
+  runAll(
+      plan,
+      [](RankContext &rank) -> absl::Status {
+        BAGUA_RETURN_IF_ERROR(rank.step({0, 1, 2, 3}));
+        return rank.session->finish();
+      },
+      options);
 }
 
 /// For programs that keep all state themselves.
