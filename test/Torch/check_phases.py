@@ -11,10 +11,10 @@ RANKS = 2
 STRATEGIES = "@coarse=wfbp-a2a{wire=minmax_uint8 updates=program} @fine=wfbp-a2a{updates=program} @body=wfbp-a2a{updates=program}"
 
 
-def train(source, work, name, first, end, head=6):
+def train(source, work, name, first, end, head=6, *unsynced):
     port, job = plans.free_port(), f"phases-{os.getpid()}-{name}-{first}"
     ranks = [subprocess.Popen([sys.executable, "-W", "ignore", f"{source}/test/Torch/Inputs/phases.py", f"{work}/phases.bagua", str(first),
-                               str(end), f"{work}/{name}.pt", str(head)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               str(end), f"{work}/{name}.pt", str(head), *map(str, unsynced)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env={**os.environ, **plans.launched(rank, RANKS, port, job)}) for rank in range(RANKS)]
     said = [rank.communicate(timeout=120) for rank in ranks]
     return said[0][0].strip(), [errors.strip().splitlines()[-1] for _, errors in said if errors.strip()]
@@ -47,6 +47,8 @@ def main(source, build, work):
     print("without the head:", train_alone(work) if not train(source, work, "whole", 6, 8)[1] else "an error")
     _, errors = train(source, work, "parts", 6, 7, head=7)
     print("a gradient of another step:", *errors, sep="\n")
+    _, errors = train(source, work, "parts", 6, 8, 6, 7)
+    print("a gradient of another step, without synchronisation:", *errors, sep="\n")
 
 
 if __name__ == "__main__":

@@ -188,8 +188,7 @@ class Reducer:
         if self._arrivals.slots:
             self._give_arrived()
         made = set(gradients.given)
-        left_out = [] if len(made) == len(gradients.slots) else [slot for slot in gradients.slots if slot not in made and
-                                                                 gradients.session.step_uses(slot.number)]
+        left_out = [] if len(made) == len(gradients.slots) else self._left_out(made)
         # This is the end of a backward within another one (reentrant checkpoints), which makes the other gradients and comes here again.
         if left_out and torch._C._current_autograd_node() is not None:
             return
@@ -211,6 +210,15 @@ class Reducer:
             raise
         if why and self._warns:
             warnings.warn(why)
+
+    def _left_out(self, made: set[Slot]) -> list[Slot]:
+        """The slots of the iteration's step that backward has not reached."""
+        uses, missing = self._gradients.session.step_uses, [slot for slot in self._gradients.slots if slot not in made]
+        foreign = [slot.name for slot in missing if slot.is_used and slot.param.grad is not None and not uses(slot.number)]
+        if foreign:
+            self._gradients.fail(f"backwards within no_sync() made a gradient of {listed(foreign)}, which the step of this iteration does not "
+                                 "reduce: expected none that only other steps of the plan have")
+        return [slot for slot in missing if uses(slot.number)]
 
     def _give_unused(self, left_out: list[Slot]) -> None:
         """Gives the gradients of params that this rank's backward has not reached, and finds the params that no rank has used."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One rank: phases.py PLAN FIRST END CHECKPOINT HEAD trains iterations FIRST to END - 1, from a checkpoint of the params unless FIRST is 0; before
-iteration HEAD with the head."""
+"""One rank: phases.py PLAN FIRST END CHECKPOINT HEAD [UNSYNCED] trains iterations FIRST to END - 1, from a checkpoint of the params unless FIRST is
+0; before iteration HEAD with the head. In iteration UNSYNCED a micro-batch without synchronisation comes first, with the head."""
 import os
 import sys
 
@@ -23,7 +23,7 @@ def batch(rank, step):
     return torch.linspace(0.3, 1 + rank, 100) * (1 + 0.1 * step)
 
 
-def main(plan, first, end, checkpoint, head):
+def main(plan, first, end, checkpoint, head, unsynced=None):
     rank, model = int(os.environ["RANK"]), Model()
     if first > 0:
         model.load_state_dict(torch.load(checkpoint))
@@ -31,6 +31,9 @@ def main(plan, first, end, checkpoint, head):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
     for step in range(first, end):
         optimizer.zero_grad()
+        if step == unsynced:
+            with ranks.no_sync():
+                ranks(batch(rank, step), True).backward()
         ranks(batch(rank, step), step < head).backward()
         optimizer.step()
     ranks.close()
@@ -40,4 +43,4 @@ def main(plan, first, end, checkpoint, head):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], *map(int, sys.argv[5:]))
