@@ -529,7 +529,8 @@ llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
   for (std::unique_ptr<PlanModel> &model : models)
     if (failed(writer.addStep(*model)))
       return failure();
-  if (failed(verifyCounts(models)) || failed(writer.addReadsOfOtherSteps()))
+  if (failed(verifyCounts(models, *training)) ||
+      failed(writer.addReadsOfOtherSteps()))
     return failure();
   writer.addPhases(*training);
   std::string bytes = writer.write(*training ? training->getSymName()
