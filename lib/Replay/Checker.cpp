@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 namespace bagua::replay {
@@ -66,6 +67,38 @@ bool isEqualInGroup(const Plan &plan, const fb::Relation &relation,
   bool isSame =
       !isMoved(relation) || relation.relation() == fb::RelationKind::Gathered;
   return isSame && (!layout || layout->size() == 0);
+}
+
+/// What events leave of the ranks' agreement about the states of a family,
+/// which begin with the same values on all ranks, or are broadcast first.
+struct RankAgreement {
+  /// By axis of the cluster: whether the ranks along it have equal values.
+  std::vector<bool> axes;
+  /// The iteration of the first broadcast along an axis where they have not.
+  std::optional<int64_t> broadcast;
+
+  bool isAlong(const std::vector<int64_t> &listed) const {
+    return std::all_of(listed.begin(), listed.end(),
+                       [&](int64_t axis) { return axes[axis]; });
+  }
+};
+
+RankAgreement findAgreement(const Plan &plan,
+                            const std::vector<StateEvent> &events) {
+  RankAgreement found;
+  found.axes.assign(plan.topology().axisCount(), true);
+  for (const StateEvent &event : events) {
+    const std::vector<int64_t> over = axesOf(*event.relation);
+    if (isUpdated(*event.relation))
+      for (size_t axis = 0; axis < found.axes.size(); ++axis)
+        found.axes[axis] =
+            found.axes[axis] &&
+            std::find(over.begin(), over.end(), axis) != over.end();
+    if (event.relation->relation() == fb::RelationKind::Broadcast &&
+        !found.broadcast && !found.isAlong(over))
+      found.broadcast = event.iteration;
+  }
+  return found;
 }
 
 std::string whyUnpromised(const Plan &plan, const fb::Step &step,
@@ -140,6 +173,14 @@ bool RankChecker::StepContract::isLeftToUpdates(
                      });
 }
 
+/// Whether a relation makes its tensor of a state, such as a neighbour's param.
+/// The program gives none, so what it is can't be told.
+bool RankChecker::StepContract::isOfStates(const Plan &plan,
+                                           const fb::Relation &relation) {
+  return !changesState(relation) &&
+         runtime::isState(tensorAt(plan, relation.of()).role());
+}
+
 /// The tensors that the contract names, and those that the program gives
 /// without any relation. A tensor that a relation only reads need not come
 /// back, since its result is checked.
@@ -147,7 +188,8 @@ std::set<uint32_t>
 RankChecker::StepContract::findReturned(const Plan &plan) const {
   std::set<uint32_t> returned, read;
   for (const fb::Relation *relation : *step.contract()) {
-    if (!changesState(*relation) && !isLeftToUpdates(*relation))
+    if (!changesState(*relation) && !isOfStates(plan, *relation) &&
+        !isLeftToUpdates(*relation))
       returned.insert(relation->tensor());
     read.insert(relation->of());
   }
@@ -163,8 +205,20 @@ RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
       lastChecked(filled.size(), -1) {
   own.rank = rank;
   own.checkedSteps.resize(filled.size());
-  for (const fb::Step *step : *plan.root().steps())
+  for (const fb::Step *step : *plan.root().steps()) {
     contracts.emplace_back(plan, *step);
+    for (const fb::Relation *relation : *step->contract())
+      if (StepContract::isOfStates(plan, *relation))
+        leaveUnchecked(
+            relation->tensor(), 0,
+            absl::StrCat("it is made of state '",
+                         tensorAt(plan, relation->of()).name()->str(), "'"));
+  }
+  for (uint32_t i = 0; i < filled.size(); ++i)
+    for (const StepContract &contract : contracts)
+      if (runtime::isState(tensorAt(plan, i).role()) && !findRelation(i) &&
+          contract.isUnpromised(plan, i))
+        leaveUnchecked(i, 0, whyUnpromised(plan, contract.step, i));
 }
 
 ElementRange RankChecker::rangeOf(uint32_t number) const {
@@ -306,27 +360,32 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates, bool isInNext,
                              const std::byte *data) {
   if (updates <= lastChecked[tensor])
     return; // the program looks at it again
-  const bool isFirst = lastChecked[tensor] <= 0;
   lastChecked[tensor] = updates;
   const fb::Relation &relation = *findRelation(tensor);
   const StateFamily family(plan, tensor);
   if (!isPromised(tensor, family, updates, isInNext))
     return;
+  const std::vector<StateEvent> events = findEvents(family, updates, isInNext);
+  const RankAgreement agreement = findAgreement(plan, events);
+  if (agreement.broadcast)
+    return leaveUnchecked(tensor, *agreement.broadcast,
+                          "a broadcast takes one rank's values, and the ranks' "
+                          "differ");
   ElementRange range = rangeOf(tensor);
-  if (isEqualInGroup(plan, relation, tensor)) {
+  if (isEqualInGroup(plan, relation, tensor) &&
+      agreement.isAlong(axesOf(relation))) {
     own.digests[{tensor, updates}] = digest(
         data, range.size() * dataTypeBytes(typeOf(tensorAt(plan, tensor))));
     if (plan.topology().positionInGroup(rank, axesOf(relation)) != 0)
       return;
   }
   size_t state = family.placeOf(tensor);
-  const std::vector<StateEvent> events = findEvents(family, updates, isInNext);
   const std::vector<UpdateNorms> norms =
       expectNorms(plan, family, events, rank);
   double tolerance = updatedTolerance(plan, family, events, norms, state);
   const std::string why = "rounding may explain any value";
   if (!std::isfinite(tolerance)) {
-    if (!isFirst)
+    if (events.size() > 1)
       return leaveUnchecked(tensor, updates, why);
     return own.found.fail(
         0, absl::StrFormat("state '%s' on rank %d: rounding explains any value "
@@ -348,7 +407,7 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates, bool isInNext,
             compareValues(type, first.data(), output, begin, count, movement);
           });
   // Where its first values would do as well, a comparison says little.
-  if (!isFirst && tolerance > 0 && tolerance >= movement.maxError)
+  if (events.size() > 1 && tolerance > 0 && tolerance >= movement.maxError)
     leaveUnchecked(tensor, updates, why);
 }
 
@@ -494,7 +553,11 @@ CheckResult mergeChecks(const Plan &plan,
       for (uint64_t part : {static_cast<uint64_t>(place.first),
                             static_cast<uint64_t>(place.second), found})
         result.digest = (result.digest ^ part) * kDigestPrime;
-      const fb::Relation &relation = *first.findRelation(place.first);
+      // A state's digests are counted by iterations that have been made.
+      const bool isState = runtime::isState(tensorAt(plan, place.first).role());
+      const fb::Relation &relation =
+          isState ? *first.findRelation(place.first)
+                  : *first.contractOf(place.second).relationOf[place.first];
       int64_t leader = plan.topology().groupOf(rank.rank, axesOf(relation))[0];
       auto other = ranks[leader].digests.find(place);
       if (other != ranks[leader].digests.end() && other->second != found)
@@ -519,8 +582,8 @@ CheckResult mergeChecks(const Plan &plan,
   result.tensors =
       static_cast<int64_t>(expected.size() + first.changedStates().size());
   if (result.tensors == 0)
-    result.fail(0, "nothing was checked: expected tensors in the plan's "
-                   "contract or given by its program, found none");
+    result.fail(0, "nothing was checked: expected a promise of the plan's "
+                   "contract that can be checked, found none");
   for (const RankFindings &rank : ranks)
     for (auto [tensor, times] : expected)
       if (plan.cluster().isWorker(rank.rank) &&

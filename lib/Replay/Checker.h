@@ -95,6 +95,8 @@ private:
     /// Whether only updates use the result of a relation, so that nobody need
     /// take it back.
     bool isLeftToUpdates(const runtime::fb::Relation &relation) const;
+    static bool isOfStates(const Plan &plan,
+                           const runtime::fb::Relation &relation);
     /// Whether instructions make a new value of a state, or of a result that
     /// the program passes on, and the contract does not say which.
     bool isUnpromised(const Plan &plan, uint32_t tensor) const;

@@ -40,6 +40,15 @@ void all_reduce::rewrite(StepOp step, const FactAnalysis &facts,
   }
 }
 
+/// The axes that any of the lists has, in cluster order.
+static AxesAttr joinAxes(StepOp step, ArrayRef<AxesAttr> lists) {
+  SmallVector<StringAttr> names;
+  for (StringAttr name : step.lookupCluster().getAllAxes().getNames())
+    if (llvm::any_of(lists, [&](AxesAttr axes) { return axes.contains(name); }))
+      names.push_back(name);
+  return AxesAttr::get(step.getContext(), names);
+}
+
 /// Relations for gradients whose mean the program finds in their own memory.
 SmallVector<Attribute> all_reduce::promise(StepOp step,
                                            const FactAnalysis &facts,
@@ -57,7 +66,9 @@ SmallVector<Attribute> all_reduce::promise(StepOp step,
     StringAttr name = nameOf(step, gradient);
     if (!axes)
       continue;
-    if (!unreduced.contains(gradient) && !isReducedInPlace(gradient)) {
+    // A step may reduce over more axes, if its param may vary along them.
+    SmallVector<AxesAttr> over{axes};
+    if (!unreduced.contains(gradient) && !isReducedInPlace(gradient, &over)) {
       bool isGiven = llvm::any_of(gradient.getUsers(), [](Operation *user) {
         auto op = dyn_cast<StepOpInterface>(user);
         return op && !op.isRunByProgram();
@@ -69,9 +80,9 @@ SmallVector<Attribute> all_reduce::promise(StepOp step,
                "has another use of it";
       continue;
     }
-    contract.push_back(
-        RelationAttr::get(step.getContext(), name, name, RelationKind::Reduced,
-                          ReduceKind::Mean, axes, 0, 0, noPairs));
+    contract.push_back(RelationAttr::get(
+        step.getContext(), name, name, RelationKind::Reduced, ReduceKind::Mean,
+        joinAxes(step, over), 0, 0, noPairs));
   }
   return contract;
 }

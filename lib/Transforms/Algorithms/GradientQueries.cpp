@@ -82,7 +82,7 @@ bool bagua::isReducedByStep(StepOp step, const NextValues &nextValues,
           isParamReduced(step, nextValues, analysis, gradient, axes));
 }
 
-bool bagua::isReducedInPlace(Value gradient) {
+bool bagua::isReducedInPlace(Value gradient, SmallVectorImpl<AxesAttr> *over) {
   bool isReduced = false;
   for (Value value = gradient; value.hasOneUse();) {
     auto op = dyn_cast<StepOpInterface>(*value.getUsers().begin());
@@ -91,6 +91,8 @@ bool bagua::isReducedInPlace(Value gradient) {
     if (op->getNumResults() != 1)
       return isReduced;
     isReduced |= op.getReduction() != nullptr;
+    if (AxesAttr axes = op.getGroupAxes(); over && axes && op.getReduction())
+      over->push_back(axes);
     value = op->getResult(0);
     if (isReduced && isWhole(value.getType()))
       return !op.getResultName(0);

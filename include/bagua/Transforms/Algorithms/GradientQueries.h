@@ -30,8 +30,10 @@ bool isReducedByStep(StepOp step, const NextValues &nextValues,
 /// Whether the program gets the reduced gradient in the memory of the one that
 /// it gave: the gradient has no other user, nothing is computed from it on the
 /// way, it is made whole again if it was reduced in parts, and the step doesn't
-/// give the result a name of its own.
-bool isReducedInPlace(mlir::Value gradient);
+/// give the result a name of its own. `over` gets the axes of each reduction
+/// that has some.
+bool isReducedInPlace(mlir::Value gradient,
+                      llvm::SmallVectorImpl<AxesAttr> *over = nullptr);
 
 } // namespace bagua
 
