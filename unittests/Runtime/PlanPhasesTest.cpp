@@ -323,6 +323,33 @@ TEST(PlanPhasesTest, RefusesAGradientOfAnotherStep) {
                 "stepUses() says so, in step 2"));
 }
 
+/// A signal that no instruction touches belongs to the steps that wait for it.
+TEST(PlanPhasesTest, RefusesASignalOfAnotherStep) {
+  PlanBuilder plan({{"gpu", 2}});
+  plan.addTensor("seen", {kCount}, fb::Role::Value);
+  plan.addTensor("g", {kCount});
+  uint32_t g = plan.whole(1);
+  plan.addOp(Opcode::AllReduce, {g}, {g}, {0});
+  plan.op(0).ready.push_back(0);
+  fb::PhaseT odd;
+  odd.every = 2;
+  odd.offset = 1;
+  plan.addStep("second", odd);
+  plan.addOp(Opcode::AllReduce, {g}, {g}, {0});
+  expectOnAllRanks(
+      runRanks(plan.load(),
+               [](RankContext &rank) -> absl::Status {
+                 BAGUA_RETURN_IF_ERROR(rank.step({0, 1}));
+                 EXPECT_FALSE(rank.session->stepUses(TensorId(0)));
+                 BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+                 return rank.give(0);
+               }),
+      testing::AllOf(
+          HasSubstr("markReady of tensor 'seen', which step 'second' does "
+                    "not use"),
+          HasSubstr("in step 1")));
+}
+
 /// A step may wait for a tensor that it does not touch, as a sign that the
 /// program has read something.
 TEST(PlanPhasesTest, TakesASignalThatAnotherStepReduces) {

@@ -176,7 +176,8 @@ private:
                            const char *why) const;
   std::vector<bool> findGivenTensors(const fb::Step &step) const;
   StepNeeds findNeeds(const fb::Step &step) const;
-  std::vector<bool> findForeign(const std::vector<bool> &isUsed) const;
+  std::vector<bool> findForeign(const std::vector<bool> &isUsed,
+                                const std::vector<bool> &isUsedHere) const;
   uint32_t plannedStep() const;
   IterationPrograms makePrograms(const std::vector<bool> &hasWork) const;
   bool isHere(const fb::Tensor &tensor) const {

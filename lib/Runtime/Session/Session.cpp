@@ -180,8 +180,14 @@ absl::Status PlanSession::connect() {
     tensors[i].isState = isState(tensor.role());
     tensors[i].isMovable = isMovable[i];
   }
-  for (const fb::Step *planned : *plan->root().steps())
+  std::vector<bool> isUsed(tensors.size(), false);
+  for (const fb::Step *planned : *plan->root().steps()) {
     needsOf.push_back(findNeeds(*planned));
+    for (uint32_t i = 0; i < tensors.size(); ++i)
+      isUsed[i] = isUsed[i] || needsOf.back().isUsed[i];
+  }
+  for (StepNeeds &needs : needsOf)
+    needs.isForeign = findForeign(isUsed, needs.isUsed);
   return absl::OkStatus();
 }
 
@@ -191,7 +197,6 @@ PlanSession::StepNeeds PlanSession::findNeeds(const fb::Step &planned) const {
   found.isUsed = found.isRequired; // signals have no users
   for (uint32_t i = 0; i < tensors.size(); ++i)
     found.isUsed[i] = found.isUsed[i] || isUsedIn(planned, i);
-  found.isForeign = findForeign(found.isUsed);
   found.mustBeRead = findReadByProgram(*plan, planned);
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     found.mustBeRead[i] =
@@ -203,12 +208,13 @@ PlanSession::StepNeeds PlanSession::findNeeds(const fb::Step &planned) const {
 }
 
 std::vector<bool>
-PlanSession::findForeign(const std::vector<bool> &isUsed) const {
-  std::vector<bool> isForeign = findUsed(*plan);
-  for (uint32_t i = 0; i < isForeign.size(); ++i)
-    if (tensorAt(i).role() == fb::Role::Batch ||
-        tensorAt(i).role() == fb::Role::Input || isUsed[i])
-      isForeign[i] = false;
+PlanSession::findForeign(const std::vector<bool> &isUsed,
+                         const std::vector<bool> &isUsedHere) const {
+  std::vector<bool> isForeign(tensors.size());
+  for (uint32_t i = 0; i < tensors.size(); ++i)
+    isForeign[i] = isUsed[i] && !isUsedHere[i] &&
+                   tensorAt(i).role() != fb::Role::Batch &&
+                   tensorAt(i).role() != fb::Role::Input;
   return isForeign;
 }
 

@@ -131,9 +131,13 @@ llvm::LogicalResult PlanWriter::joinTensor(const TensorModel &tensor,
       place.arena != joined.arena || place.offset != joined.offset) {
     InFlightDiagnostic diagnostic = model->step.emitError();
     if (roleOf(tensor) != joined.role || tensor.type != first->type)
-      diagnostic << "expected tensor '" << tensor.name
-                 << "' in the role and type that it has in step '"
-                 << other->step.getSymName() << "', found another";
+      diagnostic << "expected '" << tensor.name << "' as the "
+                 << StringRef(fb::EnumNameRole(joined.role)).lower() << " of "
+                 << first->type << " that step '" << other->step.getSymName()
+                 << "' has under this name, found a "
+                 << StringRef(fb::EnumNameRole(roleOf(tensor))).lower()
+                 << " of " << tensor.type
+                 << "; `as \"...\"` gives a result another name";
     else
       diagnostic << "can't have tensor '" << tensor.name
                  << "' at the place that it has in step '"
@@ -143,7 +147,20 @@ llvm::LogicalResult PlanWriter::joinTensor(const TensorModel &tensor,
     diagnostic.attachNote(other->step.getLoc()) << "the other step is here";
     return diagnostic;
   }
-  // A step without compute doesn't say.
+  // A step without compute doesn't say. What one step's program gives, another
+  // step's instructions can't make: a wait would not know whose it is.
+  auto isMadeIn = [](PlanModel &model, const TensorModel &tensor) {
+    return !tensor.argument && !tensor.givenByProgram && !model.program.empty();
+  };
+  if ((tensor.givenByProgram && isMadeIn(*other, *first)) ||
+      (first->givenByProgram && isMadeIn(*model, tensor)))
+    return model->step.emitError()
+           << "has tensor '" << tensor.name << "', which "
+           << (tensor.givenByProgram ? "its program gives"
+                                     : "its instructions make")
+           << ", but step '" << other->step.getSymName()
+           << "' has it the other way round: expected another name for one of "
+              "them";
   joined.given_by_program |= tensor.givenByProgram;
   joined.optional |= tensor.optional;
   return success();

@@ -413,10 +413,13 @@ void PlanModel::addTakenStates() {
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     Operation *maker = value.getDefiningOp();
-    if (maker && !isa<ComputeOp>(maker) &&
-        !findTensor(step.getArgument(index).getName().getValue()))
-      if (std::optional<uint32_t> tensor = tensorOf(value))
-        end.waits.push_back(*tensor);
+    StringRef state = step.getArgument(index).getName().getValue();
+    if (!maker || isa<ComputeOp>(maker) || findTensor(state))
+      continue;
+    if (std::optional<uint32_t> tensor = tensorOf(value)) {
+      end.waits.push_back(*tensor);
+      updatedByProgram.insert(state);
+    }
   }
   if (!end.waits.empty())
     program.push_back(std::move(end));
