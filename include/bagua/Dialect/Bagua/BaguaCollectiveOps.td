@@ -251,7 +251,7 @@ def Bagua_ExchangeOp : Bagua_Collective<"exchange",
   let description = [{
     `ring`: results are what the left and the right neighbour have. `shift_one`:
     what this step's peer has; the group's size must be even, and the pairing
-    changes from step to step.
+    changes from iteration to iteration, also those that run another step.
 
     ```
     %l, %r = bagua.exchange ring %w over [node, gpu] : tensor<4096xf32> -> tensor<4096xf32>, tensor<4096xf32>
