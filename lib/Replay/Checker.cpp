@@ -579,8 +579,13 @@ CheckResult mergeChecks(const Plan &plan,
   for (int64_t step = 0; step < steps; ++step)
     for (uint32_t tensor : returned[runtime::stepOf(plan.root(), step)])
       ++expected[tensor];
-  result.tensors =
-      static_cast<int64_t>(expected.size() + first.changedStates().size());
+  result.tensors = static_cast<int64_t>(expected.size());
+  for (uint32_t state : first.changedStates())
+    result.tensors +=
+        std::none_of(ranks.begin(), ranks.end(), [&](const RankFindings &rank) {
+          auto since = rank.unchecked.find(state);
+          return since != rank.unchecked.end() && since->second.first == 0;
+        });
   if (result.tensors == 0)
     result.fail(0, "nothing was checked: expected a promise of the plan's "
                    "contract that can be checked, found none");

@@ -137,7 +137,9 @@ llvm::LogicalResult PlanWriter::joinTensor(const TensorModel &tensor,
                  << "' has under this name, found a "
                  << StringRef(fb::EnumNameRole(roleOf(tensor))).lower()
                  << " of " << tensor.type
-                 << "; `as \"...\"` gives a result another name";
+                 << (tensor.argument || first->argument
+                         ? ""
+                         : "; `as \"...\"` gives a result another name");
     else
       diagnostic << "can't have tensor '" << tensor.name
                  << "' at the place that it has in step '"
@@ -147,13 +149,9 @@ llvm::LogicalResult PlanWriter::joinTensor(const TensorModel &tensor,
     diagnostic.attachNote(other->step.getLoc()) << "the other step is here";
     return diagnostic;
   }
-  // A step without compute doesn't say. What one step's program gives, another
-  // step's instructions can't make: a wait would not know whose it is.
-  auto isMadeIn = [](PlanModel &model, const TensorModel &tensor) {
-    return !tensor.argument && !tensor.givenByProgram && !model.program.empty();
-  };
-  if ((tensor.givenByProgram && isMadeIn(*other, *first)) ||
-      (first->givenByProgram && isMadeIn(*model, tensor)))
+  // What one step's program gives, another step's instructions can't make: a
+  // wait would not know whose it is.
+  if (!tensor.argument && tensor.givenByProgram != first->givenByProgram)
     return model->step.emitError()
            << "has tensor '" << tensor.name << "', which "
            << (tensor.givenByProgram ? "its program gives"
@@ -161,6 +159,7 @@ llvm::LogicalResult PlanWriter::joinTensor(const TensorModel &tensor,
            << ", but step '" << other->step.getSymName()
            << "' has it the other way round: expected another name for one of "
               "them";
+  // A step that runs between iterations gives nothing.
   joined.given_by_program |= tensor.givenByProgram;
   joined.optional |= tensor.optional;
   return success();
@@ -546,8 +545,7 @@ llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
   for (std::unique_ptr<PlanModel> &model : models)
     if (failed(writer.addStep(*model)))
       return failure();
-  if (failed(verifyCounts(models, *training)) ||
-      failed(writer.addReadsOfOtherSteps()))
+  if (failed(verifyCounts(models)) || failed(writer.addReadsOfOtherSteps()))
     return failure();
   writer.addPhases(*training);
   std::string bytes = writer.write(*training ? training->getSymName()

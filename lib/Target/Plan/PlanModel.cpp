@@ -418,7 +418,9 @@ void PlanModel::addTakenStates() {
       continue;
     if (std::optional<uint32_t> tensor = tensorOf(value)) {
       end.waits.push_back(*tensor);
-      updatedByProgram.insert(state);
+      // Of buffers, a program does not ask who updates them.
+      if (step.getArgument(index).getRole() != Role::Buffer)
+        updatedByProgram.insert(state);
     }
   }
   if (!end.waits.empty())

@@ -11,8 +11,6 @@
 
 #include "llvm/ADT/StringSet.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace bagua;
 
@@ -33,8 +31,6 @@ struct StepCounts {
   llvm::StringSet<> counts, floats;
   llvm::StringSet<> moments;
   std::vector<Corrected> corrected;
-  /// Iterations between which the step runs, both included.
-  int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
 };
 } // namespace
 
@@ -85,8 +81,12 @@ static void readOps(StepCounts &found) {
   for (Operation &op : step.getBody().front().without_terminator()) {
     if (!cast<StepOpInterface>(op).getUpdateRule())
       continue;
+    // adam_apply leaves its moments alone; behind an update's states come the
+    // gradient and the learning rate.
+    auto update = cast<StepOpInterface>(op);
+    unsigned states = isa<AdamApplyOp>(op) ? 3 : update.getStateCount();
     StringRef last;
-    for (Value operand : op.getOperands()) {
+    for (Value operand : op.getOperands().take_front(states)) {
       auto argument = dyn_cast<BlockArgument>(operand);
       if (!argument || step.getArgument(argument.getArgNumber()).getRole() !=
                            Role::Optimizer)
@@ -101,47 +101,18 @@ static void readOps(StepCounts &found) {
   }
 }
 
-/// A row comes behind the iterations of the rows before it that stop.
-static void readRows(TrainingOp training, std::vector<StepCounts> &steps) {
-  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  int64_t begin = 0;
-  for (auto row : training.getBody().front().getOps<PhaseOp>()) {
-    if (row.getIteration())
-      continue; // no updates
-    int64_t until = row.getUntil().value_or(kNever);
-    for (StepCounts &found : steps) {
-      if (found.step.getSymName() != row.getStep() || begin >= until)
-        continue;
-      found.first = std::min(found.first, begin);
-      found.last = std::max(found.last, until - 1);
-    }
-    if (row.getUntil() && !row.getEvery())
-      begin = std::max(begin, until);
-  }
-}
-
-/// Whether the count is the number of the moment's updates whenever one of them
-/// runs: it advances with all of them, and by itself only behind the last.
+/// Whether the count advances in just the steps that update the moment. Where
+/// it went on alone, it could come to another number in a state that another
+/// table of phases loads.
 static bool counts(const std::vector<StepCounts> &steps, StringRef count,
                    StringRef moment) {
-  int64_t last = -1;
-  for (const StepCounts &found : steps)
-    if (found.moments.contains(moment)) {
-      if (!found.counts.contains(count))
-        return false;
-      last = std::max(last, found.last);
-    }
-  return llvm::none_of(steps, [&](const StepCounts &found) {
-    return found.counts.contains(count) && !found.moments.contains(moment) &&
-           found.first < last;
+  return llvm::all_of(steps, [&](const StepCounts &found) {
+    return found.counts.contains(count) == found.moments.contains(moment);
   });
 }
 
 LogicalResult
-bagua::verifyCounts(const std::vector<std::unique_ptr<PlanModel>> &models,
-                    TrainingOp training) {
-  if (!training)
-    return success();
+bagua::verifyCounts(const std::vector<std::unique_ptr<PlanModel>> &models) {
   std::vector<StepCounts> steps;
   for (const auto &model : models) {
     StepCounts &found = steps.emplace_back();
@@ -150,7 +121,6 @@ bagua::verifyCounts(const std::vector<std::unique_ptr<PlanModel>> &models,
     readContract(*model, found);
     readOps(found);
   }
-  readRows(training, steps);
   // Other floats of the optimizer, such as a learning rate, advance as well.
   if (llvm::all_of(
           steps, [](const StepCounts &found) { return found.counts.empty(); }))
@@ -165,7 +135,7 @@ bagua::verifyCounts(const std::vector<std::unique_ptr<PlanModel>> &models,
         return found.step.emitError()
                << "corrects the moments of \"" << update.param
                << "\" by the number of their updates, but no count of the "
-                  "optimizer is that number whenever one of them runs: "
+                  "optimizer advances in just the steps that update them: "
                   "expected a count of their own, or updates=program";
   return success();
 }

@@ -18,11 +18,10 @@
 namespace bagua {
 
 /// Fails, with an error, if a step advances counts beside an update with a bias
-/// correction, and none of them is the number of this update's repetitions
-/// whenever it runs. `training` is null if there is one step alone.
+/// correction, and every one of them also advances in a step without this
+/// update, or rests in one with it.
 llvm::LogicalResult
-verifyCounts(const std::vector<std::unique_ptr<PlanModel>> &steps,
-             TrainingOp training);
+verifyCounts(const std::vector<std::unique_ptr<PlanModel>> &steps);
 
 } // namespace bagua
 

@@ -214,7 +214,9 @@ class Reducer:
     def _left_out(self, made: set[Slot]) -> list[Slot]:
         """The slots of the iteration's step that backward has not reached."""
         uses, missing = self._gradients.session.step_uses, [slot for slot in self._gradients.slots if slot not in made]
-        foreign = [slot.name for slot in missing if slot.is_used and slot.param.grad is not None and not uses(slot.number)]
+        # Zeros are what zero_grad() has left.
+        foreign = [slot.name for slot in missing if slot.is_used and not uses(slot.number) and slot.param.grad is not None and
+                   slot.param.grad.any()]
         if foreign:
             self._gradients.fail(f"backwards within no_sync() made a gradient of {listed(foreign)}, which the step of this iteration does not "
                                  "reduce: expected none that only other steps of the plan have")
