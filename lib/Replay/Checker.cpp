@@ -536,6 +536,18 @@ listUnchecked(const Plan &plan, const std::vector<RankFindings> &ranks) {
   return list;
 }
 
+/// The states that are checked in some iteration.
+static int64_t countCheckedStates(const std::vector<uint32_t> &states,
+                                  const std::vector<RankFindings> &ranks) {
+  return std::count_if(states.begin(), states.end(), [&](uint32_t state) {
+    return std::none_of(
+        ranks.begin(), ranks.end(), [&](const RankFindings &rank) {
+          auto since = rank.unchecked.find(state);
+          return since != rank.unchecked.end() && since->second.first == 0;
+        });
+  });
+}
+
 CheckResult mergeChecks(const Plan &plan,
                         const std::vector<RankFindings> &ranks, int64_t steps) {
   CheckResult result;
@@ -579,13 +591,8 @@ CheckResult mergeChecks(const Plan &plan,
   for (int64_t step = 0; step < steps; ++step)
     for (uint32_t tensor : returned[runtime::stepOf(plan.root(), step)])
       ++expected[tensor];
-  result.tensors = static_cast<int64_t>(expected.size());
-  for (uint32_t state : first.changedStates())
-    result.tensors +=
-        std::none_of(ranks.begin(), ranks.end(), [&](const RankFindings &rank) {
-          auto since = rank.unchecked.find(state);
-          return since != rank.unchecked.end() && since->second.first == 0;
-        });
+  result.tensors = static_cast<int64_t>(expected.size()) +
+                   countCheckedStates(first.changedStates(), ranks);
   if (result.tensors == 0)
     result.fail(0, "nothing was checked: expected a promise of the plan's "
                    "contract that can be checked, found none");

@@ -8,6 +8,7 @@
 #include "SharedCounts.h"
 
 #include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Support/UpdateRules.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -79,14 +80,14 @@ static void readOps(StepCounts &found) {
                : StringRef();
   };
   for (Operation &op : step.getBody().front().without_terminator()) {
-    if (!cast<StepOpInterface>(op).getUpdateRule())
-      continue;
-    // adam_apply leaves its moments alone; behind an update's states come the
-    // gradient and the learning rate.
     auto update = cast<StepOpInterface>(op);
-    unsigned states = isa<AdamApplyOp>(op) ? 3 : update.getStateCount();
+    std::optional<UpdateRule> rule = update.getUpdateRule();
+    if (!rule)
+      continue;
+    // Given moments are inputs; the learning rate comes last.
+    size_t count = update.getStateCount() + rowOf(*rule).inputs;
     StringRef last;
-    for (Value operand : op.getOperands().take_front(states)) {
+    for (Value operand : op.getOperands().take_front(count)) {
       auto argument = dyn_cast<BlockArgument>(operand);
       if (!argument || step.getArgument(argument.getArgNumber()).getRole() !=
                            Role::Optimizer)
