@@ -13,6 +13,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 #include <array>
 #include <map>
@@ -26,10 +27,12 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
-/// Keeps ops apart whose results all ranks must go on to agree about: the
+/// Keeps ops apart whose results ranks must go on to agree about: the
 /// statistics of a batch, once reduced, while the ops beside them compute on
-/// each rank's own data. Ops on gradients need no such distinction, because
-/// gradients will be reduced.
+/// each rank's own data; or what the gradient of a whole param is computed
+/// from, while the ops beside them compute on each rank's part of another
+/// param. Gradients need no agreement along the data axes, because they will
+/// be reduced over them.
 class AgreementClasses {
 public:
   explicit AgreementClasses(StepOp step) : step(step), context(step) {
@@ -37,7 +40,7 @@ public:
     readNeeds();
   }
 
-  /// The class of an op; 0 if nothing is promised about its results.
+  /// The class of an op; 0 if no agreement about its results is needed.
   int32_t of(Operation *op) const { return classes.lookup(op); }
 
 private:
@@ -45,6 +48,10 @@ private:
   void readNeeds();
   /// The facts of an op's results, from its operands; gradients apart.
   Facts made(Operation *op) const;
+  /// All axes but those of the list, which may be null.
+  llvm::SmallBitVector elsewhere(AxesAttr axes) const;
+  /// The axes along which ranks must agree about a gradient.
+  llvm::SmallBitVector needOfGradient(Value gradient);
 
   StepOp step;
   FactContext context;
@@ -90,29 +97,55 @@ Facts AgreementClasses::made(Operation *op) const {
   return joined;
 }
 
-/// Walks backward from states, up to communication.
+llvm::SmallBitVector AgreementClasses::elsewhere(AxesAttr axes) const {
+  llvm::SmallBitVector others(context.axisCount(), true);
+  for (auto [axis, isListed] : llvm::enumerate(context.maskOf(axes)))
+    if (isListed)
+      others.reset(axis);
+  return others;
+}
+
+llvm::SmallBitVector AgreementClasses::needOfGradient(Value gradient) {
+  unsigned param = context.arguments.at(getGradientParam(gradient));
+  llvm::SmallBitVector need = elsewhere(step.getArgument(param).getVaries());
+  need &= elsewhere(step.getDataAxes());
+  return need;
+}
+
+/// Walks backward from next states and gradients.
 void AgreementClasses::readNeeds() {
-  // If ranks differ about a value on all axes on which they differ about
-  // anything, the operands of another op can't make them differ more.
   Facts worst = context.all(Fact::Replicated);
   for (const auto &entry : facts)
     worst = joinFacts(worst, entry.second);
   std::map<Facts, int32_t> numbers;
-  llvm::DenseSet<Value> needed;
+  // The axes along which ranks must agree about a value.
+  llvm::DenseMap<Value, llvm::SmallBitVector> needs;
   Block &body = step.getBody().front();
-  for (Value next : body.getTerminator()->getOperands())
-    needed.insert(next);
+  for (auto [next, state] : llvm::zip_equal(body.getTerminator()->getOperands(),
+                                            step.getStateArguments()))
+    needs[next] |= elsewhere(step.getArgument(state).getVaries());
   for (Operation &op : llvm::reverse(body.without_terminator())) {
-    bool isNeeded = llvm::any_of(op.getResults(), [&](Value result) {
-      return needed.contains(result) && !getGradientParam(result);
-    });
-    if (!isNeeded || cast<StepOpInterface>(op).getGroupAxes() ||
-        made(&op) == worst)
-      continue;
-    classes[&op] =
-        numbers.try_emplace(made(&op), static_cast<int32_t>(numbers.size()) + 1)
-            .first->second;
-    needed.insert(op.operand_begin(), op.operand_end());
+    llvm::SmallBitVector need(context.axisCount());
+    for (Value result : op.getResults())
+      need |= getGradientParam(result) ? needOfGradient(result)
+                                       : needs.lookup(result);
+    if (AxesAttr group = cast<StepOpInterface>(op).getGroupAxes()) {
+      // Ranks of a group may give it different values.
+      need &= elsewhere(group);
+    } else {
+      // Only along the needed axes can the operands of another op do harm, and
+      // only where ranks do not differ as much as they do about anything.
+      Facts kept = worst, own = made(&op);
+      for (unsigned axis : need.set_bits())
+        kept[axis] = own[axis];
+      if (kept == worst)
+        continue;
+      classes[&op] =
+          numbers.try_emplace(kept, static_cast<int32_t>(numbers.size()) + 1)
+              .first->second;
+    }
+    for (Value operand : op.getOperands())
+      needs[operand] |= need;
   }
 }
 

@@ -93,3 +93,25 @@ bagua.step @own_communication on @pod data [node] (batch %x "x" : !t) {
   %b = bagua.compute forward "scan"(%a) communicates : (!t) -> (!t)
   %c = bagua.compute forward "add"(%b) : (!t) -> (!t)
 }
+
+// Ranks must agree along 'tp' about the gradient of the whole param, so what it is computed from stays apart from the
+// gradient of the param that is cut: as one op, both would differ.
+bagua.cluster @mesh axes [#bagua.axis<"dp", size = 2, latency_ns = 0, bytes_per_s = 1>,
+                          #bagua.axis<"tp", size = 2, latency_ns = 0, bytes_per_s = 1>]
+// CHECK-LABEL: bagua.step @agreement
+// CHECK-NEXT: bagua.compute forward "cut"(%x, %cut)
+// CHECK-NEXT: %[[D:.*]] = bagua.compute backward "loss"(%x) :
+// CHECK-NEXT: %[[CUT:.*]]:2 = bagua.compute backward "cut.2"(%[[D]], %cut) flops 1 : {{.*}} grad "cut")
+// CHECK-NEXT: %[[SUM:.*]] = bagua.all_reduce sum %[[CUT]]#0
+// CHECK-NEXT: bagua.compute backward "whole"(%[[D]], %[[SUM]]) : {{.*}} grad "whole")
+bagua.step @agreement on @mesh data [dp] (batch %x "x" : !t, param %cut "cut" varies [tp] : !t, param %whole "whole" : !t) {
+  bagua.compute forward "cut"(%x, %cut) : (!t, !t) -> ()
+  %d = bagua.compute backward "loss"(%x) : (!t) -> (!t)
+  %c = bagua.compute backward "cut.1"(%d, %cut) : (!t, !t) -> (!t)
+  %e, %gc = bagua.compute backward "cut.2"(%c, %d) flops 1 : (!t, !t) -> (!t, !t grad "cut")
+  %s = bagua.all_reduce sum %e over [tp] : !t
+  %gw = bagua.compute backward "whole"(%d, %s) : (!t, !t) -> (!t grad "whole")
+  %cut1 = bagua.sgd (%cut) grad %gc lr 0.1 : !t
+  %whole1 = bagua.sgd (%whole) grad %gw lr 0.1 : !t
+  bagua.yield %cut1, %whole1 : !t, !t
+}

@@ -31,7 +31,9 @@ def CoarsenPass : Pass<"bagua-coarsen", "::bagua::StepOp"> {
   let description = [{
     Neighbouring compute ops of one phase become one, unless the first makes a
     gradient (or another named result) or something that an op other than compute
-    uses, or the second is the first to use a param or a collective's result.
+    uses, or the second is the first to use a param or a collective's result. Ops
+    also stay apart where ranks must agree about the results of one of them, for the
+    sake of a state or a gradient, and do not about those of the other.
     Durations, flops and bytes add up; the name is that of the costliest member.
 
     ```
