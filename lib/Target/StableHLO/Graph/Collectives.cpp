@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "StableHLO/Graph/Collectives.h"
 
+#include "StableHLO/Graph/MeshAxesGroups.h"
+
 #include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -119,7 +121,10 @@ LogicalResult bagua::importer::readCollective(Operation *op, OpKind kind,
 }
 
 /// Reads the groups as lists of devices; empty for "all devices".
-static FailureOr<std::vector<std::vector<int64_t>>> readGroups(Operation *op) {
+static FailureOr<std::vector<std::vector<int64_t>>>
+readGroups(Operation *op, int64_t devices) {
+  if (auto axes = op->getAttrOfType<OpaqueAttr>("replica_groups"))
+    return groupsOfMeshAxes(op, axes, devices);
   auto groups = readTable(op, "replica_groups", std::nullopt);
   if (succeeded(groups) && !groups->empty() && groups->front().empty())
     return emitError(op->getLoc())
@@ -203,7 +208,7 @@ bagua::importer::shardingsOfGroups(const Graph &graph) {
         return failure();
       groups = componentsOf(*pairs);
     } else {
-      auto read = readGroups(op.source);
+      auto read = readGroups(op.source, graph.deviceCount());
       if (failed(read))
         return failure();
       groups = std::move(*read);
@@ -224,7 +229,7 @@ bagua::importer::shardingsOfGroups(const Graph &graph) {
 /// The axes along which the groups of a reduction, gather or exchange of pieces
 /// run.
 static FailureOr<AxisMask> matchGroups(const Graph &graph, const FlatOp &op) {
-  auto groups = readGroups(op.source);
+  auto groups = readGroups(op.source, graph.deviceCount());
   if (failed(groups))
     return failure();
   std::optional<AxisMask> axes =
@@ -242,8 +247,8 @@ static FailureOr<AxisMask> matchGroups(const Graph &graph, const FlatOp &op) {
 
 /// Checks that groups list ranks in the order of their axes, in which pieces
 /// are cut.
-static LogicalResult expectSorted(const FlatOp &op) {
-  auto groups = readGroups(op.source);
+static LogicalResult expectSorted(const Graph &graph, const FlatOp &op) {
+  auto groups = readGroups(op.source, graph.deviceCount());
   if (failed(groups))
     return failure();
   bool isSorted = llvm::all_of(
@@ -306,7 +311,7 @@ LogicalResult bagua::importer::resolveGroups(Graph &graph) {
     op.collective.axes = found->second;
     if (op.kind == OpKind::AllReduce)
       continue;
-    if (failed(expectSorted(op)))
+    if (failed(expectSorted(graph, op)))
       return failure();
     if (!op.collective.axes)
       makeCopy(op);

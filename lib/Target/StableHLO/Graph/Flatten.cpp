@@ -484,12 +484,12 @@ LogicalResult Flattener::buildMesh() {
            << graph.partitions
            << " partitions left to a partitioner; export_step.py runs XLA's "
               "partitioner first";
+  FailureOr<std::vector<Sharding>> groups = shardingsOfGroups(graph);
+  if (failed(groups))
+    return failure();
   if (namedMesh) {
-    graph.mesh = *namedMesh;
+    graph.mesh = cutAxes(*namedMesh, *groups);
   } else {
-    FailureOr<std::vector<Sharding>> groups = shardingsOfGroups(graph);
-    if (failed(groups))
-      return failure();
     shardings.insert(shardings.end(), groups->begin(), groups->end());
     FailureOr<Mesh> mesh =
         meshOfShardings(graph.loc, graph.deviceCount(), shardings);

@@ -296,6 +296,38 @@ FailureOr<Mesh> bagua::importer::meshOfShardings(Location loc, int64_t devices,
   return mesh;
 }
 
+Mesh bagua::importer::cutAxes(const Mesh &mesh, ArrayRef<Sharding> groups) {
+  std::set<int64_t> cuts;
+  for (const Sharding &group : groups)
+    for (const Sharding::Factor &factor : group.allFactors) {
+      cuts.insert(factor.stride);
+      cuts.insert(factor.stride * factor.size);
+    }
+  Mesh result;
+  int64_t end = mesh.sizeOf(mesh.allAxes());
+  for (const MeshAxis &axis : mesh.axes) {
+    int64_t begin = end / axis.size;
+    // Strides within the axis, the largest first; the axis lies between them.
+    std::vector<int64_t> strides;
+    for (auto it = cuts.upper_bound(begin); it != cuts.lower_bound(end); ++it)
+      strides.insert(strides.begin(), *it);
+    strides.push_back(begin);
+    std::vector<MeshAxis> parts;
+    for (int64_t last = end; int64_t stride : strides) {
+      if (last % stride != 0)
+        break;
+      parts.push_back({axis.name + "." + std::to_string(parts.size()),
+                       last / stride, axis.name});
+      last = stride;
+    }
+    if (parts.size() == 1 || parts.size() < strides.size())
+      parts = {axis};
+    result.axes.insert(result.axes.end(), parts.begin(), parts.end());
+    end = begin;
+  }
+  return result;
+}
+
 //===----------------------------------------------------------------------===//
 // Shardy
 //===----------------------------------------------------------------------===//
@@ -359,12 +391,14 @@ FailureOr<AxisMask> bagua::importer::axesOfSharding(Location loc,
                                                     const Sharding &sharding) {
   AxisMask mask = 0;
   for (const std::string &name : sharding.axisNames) {
-    auto axis = llvm::find_if(
-        mesh.axes, [&](const MeshAxis &axis) { return axis.name == name; });
-    if (axis == mesh.axes.end())
+    AxisMask found = 0;
+    for (auto [index, axis] : llvm::enumerate(mesh.axes))
+      if ((axis.cutFrom.empty() ? axis.name : axis.cutFrom) == name)
+        found |= AxisMask(1) << index;
+    if (!found)
       return emitError(loc) << "expected an axis of the mesh " << mesh.str()
                             << ", found '" << name << "'";
-    mask |= AxisMask(1) << (axis - mesh.axes.begin());
+    mask |= found;
   }
   int64_t stride = mesh.sizeOf(mesh.allAxes());
   for (auto [index, axis] : llvm::enumerate(mesh.axes)) {

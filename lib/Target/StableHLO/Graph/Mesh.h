@@ -23,6 +23,8 @@ using AxisMask = uint32_t;
 struct MeshAxis {
   std::string name;
   int64_t size = 1;
+  /// The name of the axis of which this is a part; empty if it is whole.
+  std::string cutFrom = "";
 };
 
 /// Named axes, outermost first; device ids count fastest along the last one.
@@ -85,6 +87,11 @@ mlir::FailureOr<Mesh> parseShardyMesh(mlir::Location loc, llvm::StringRef text);
 /// names are empty. Fails if factors cross.
 mlir::FailureOr<Mesh> meshOfShardings(mlir::Location loc, int64_t devices,
                                       llvm::ArrayRef<Sharding> shardings);
+
+/// Cuts axes such that groups inside them run along axes, too: "d" of 4 with
+/// groups of neighbours becomes "d.0" and "d.1" of 2 each. An axis whose cuts
+/// do not nest stays whole.
+Mesh cutAxes(const Mesh &mesh, llvm::ArrayRef<Sharding> groups);
 
 /// The axes that cut a value.
 mlir::FailureOr<AxisMask> axesOfSharding(mlir::Location loc, const Mesh &mesh,
