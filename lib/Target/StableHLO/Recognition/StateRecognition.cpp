@@ -13,6 +13,7 @@
 #include "StableHLO/Recognition/Naming.h"
 #include "StableHLO/Recognition/Rewrites.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <set>
@@ -80,6 +81,7 @@ private:
   LogicalResult pair(unsigned argument, unsigned output);
   void pairByPath();
   LogicalResult pairByAlias();
+  LogicalResult pairByPosition();
   std::vector<SmallVector<unsigned, 4>> findOldValues();
   void pairByDataFlow();
   LogicalResult checkAgainstPaths(ArrayRef<int32_t> byPath);
@@ -220,6 +222,43 @@ LogicalResult StateFinder::pairByAlias() {
         argumentOf[argument.aliasedOutput] == kNone &&
         failed(pair(index, argument.aliasedOutput)))
       return failure();
+  return success();
+}
+
+/// Pairs what is left: as many donated arguments as results of a type, in their
+/// order, if each result depends on its argument. A random key without a name
+/// is one. Since a program may mean something else, a remark says so.
+LogicalResult StateFinder::pairByPosition() {
+  llvm::MapVector<Type, std::pair<std::vector<unsigned>, std::vector<unsigned>>>
+      left;
+  for (auto [index, argument] : llvm::enumerate(graph.arguments))
+    if (argument.isDonated && outputOf[index] == kNone && !roles[index])
+      left[graph.values[argument.value].type].first.push_back(index);
+  for (auto [index, output] : llvm::enumerate(graph.outputs))
+    if (argumentOf[index] == kNone)
+      left[graph.values[output.value].type].second.push_back(index);
+  for (auto &[type, entries] : left) {
+    auto &[arguments, outputs] = entries;
+    if (arguments.size() != outputs.size())
+      continue;
+    bool isComputed = true;
+    for (auto [argument, output] : llvm::zip_equal(arguments, outputs))
+      isComputed &= dependents(
+          graph,
+          {graph.arguments[argument].value})[graph.outputs[output].value];
+    if (!isComputed)
+      continue;
+    for (auto [argument, output] : llvm::zip_equal(arguments, outputs)) {
+      const Argument &info = graph.arguments[argument];
+      emitRemark(info.loc)
+          << "takes result " << output << " for the next value of argument "
+          << argument << (info.path.empty() ? "" : " '" + info.path + "'")
+          << ", by type and position: neither data flow nor paths tell; a "
+             "mapping file can";
+      if (failed(pair(argument, output)))
+        return failure();
+    }
+  }
   return success();
 }
 
@@ -567,7 +606,7 @@ LogicalResult StateFinder::run() {
   if (failed(checkAgainstPaths(byPath)))
     return failure();
   pairByPath();
-  if (failed(pairByAlias()) || failed(checkPairs()))
+  if (failed(pairByAlias()) || failed(pairByPosition()) || failed(checkPairs()))
     return failure();
   peelStacked();
   inferRoles();
