@@ -309,8 +309,9 @@ Mesh bagua::importer::cutAxes(const Mesh &mesh, ArrayRef<Sharding> groups) {
     int64_t begin = end / axis.size;
     // Strides within the axis, the largest first; the axis lies between them.
     std::vector<int64_t> strides;
-    for (auto it = cuts.upper_bound(begin); it != cuts.lower_bound(end); ++it)
-      strides.insert(strides.begin(), *it);
+    for (int64_t cut : cuts)
+      if (cut > begin && cut < end)
+        strides.insert(strides.begin(), cut);
     strides.push_back(begin);
     std::vector<MeshAxis> parts;
     for (int64_t last = end; int64_t stride : strides) {
