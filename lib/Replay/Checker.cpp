@@ -69,8 +69,9 @@ bool isEqualInGroup(const Plan &plan, const fb::Relation &relation,
   return isSame && (!layout || layout->size() == 0);
 }
 
-/// What events leave of the ranks' agreement about the states of a family,
-/// which begin with the same values on all ranks, or are broadcast first.
+/// Whether ranks still have equal values of a family's states after some
+/// events. The states begin with the same values on all ranks, or are broadcast
+/// first.
 struct RankAgreement {
   /// By axis of the cluster: whether the ranks along it have equal values.
   std::vector<bool> axes;

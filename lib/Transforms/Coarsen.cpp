@@ -10,6 +10,7 @@
 #include "bagua/Transforms/Algorithms/MicroBatches.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Report.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseSet.h"
@@ -213,18 +214,13 @@ static std::tuple<int64_t, int64_t, int64_t> weightOf(ComputeOp op) {
           op.getBytes().value_or(0)};
 }
 
-/// The axes along which any op of the cluster varies by itself, in the
-/// cluster's order; null if none does.
-static AxesAttr joinAxes(ArrayRef<ComputeOp> cluster) {
-  ClusterOp axes = cast<StepOp>(cluster.front()->getParentOp()).lookupCluster();
-  SmallVector<StringAttr> names;
-  for (StringAttr name : axes.getAllAxes().getNames())
-    if (llvm::any_of(cluster, [&](ComputeOp op) {
-          return op.getVaries() && op.getVaries()->contains(name);
-        }))
-      names.push_back(name);
-  return names.empty() ? nullptr
-                       : AxesAttr::get(cluster.front()->getContext(), names);
+/// The axes along which any op of the cluster varies by itself; null if none
+/// does.
+static AxesAttr variesOf(ArrayRef<ComputeOp> cluster) {
+  SmallVector<AxesAttr> lists;
+  for (ComputeOp op : cluster)
+    lists.push_back(op.getVariesAttr());
+  return joinAxes(cast<StepOp>(cluster.front()->getParentOp()), lists);
 }
 
 static void mergeCluster(ArrayRef<ComputeOp> cluster) {
@@ -252,7 +248,7 @@ static void mergeCluster(ArrayRef<ComputeOp> cluster) {
   merged.setCostNsAttr(
       sumOf(cluster, [](ComputeOp op) { return op.getCostNs(); }));
   merged.setCostSourceAttr(timed.getCostSourceAttr());
-  merged.setVariesAttr(joinAxes(cluster));
+  merged.setVariesAttr(variesOf(cluster));
   setOrigin(merged, cluster);
   if (IntegerAttr microBatch = microBatchOf(first))
     merged->setAttr(kMicroBatchAttr, microBatch);

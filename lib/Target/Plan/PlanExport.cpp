@@ -149,8 +149,8 @@ llvm::LogicalResult PlanWriter::joinTensor(const TensorModel &tensor,
     diagnostic.attachNote(other->step.getLoc()) << "the other step is here";
     return diagnostic;
   }
-  // What one step's program gives, another step's instructions can't make: a
-  // wait would not know whose it is.
+  // A tensor is given by the program in all steps or in none. Otherwise a wait
+  // would not know which side makes it.
   if (!tensor.argument && tensor.givenByProgram != first->givenByProgram)
     return model->step.emitError()
            << "has tensor '" << tensor.name << "', which "

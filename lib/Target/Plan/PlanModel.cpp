@@ -418,7 +418,7 @@ void PlanModel::addTakenStates() {
       continue;
     if (std::optional<uint32_t> tensor = tensorOf(value)) {
       end.waits.push_back(*tensor);
-      // Of buffers, a program does not ask who updates them.
+      // A program asks programUpdates for params and optimizer states only.
       if (step.getArgument(index).getRole() != Role::Buffer)
         updatedByProgram.insert(state);
     }

@@ -24,7 +24,7 @@ struct Corrected {
   StringRef moment;
 };
 
-/// What a step counts, and what it updates.
+/// The counts that a step advances, and the moments that it updates.
 struct StepCounts {
   StepOp step;
   /// The scalars of the optimizer's state whose next values the program

@@ -9,6 +9,7 @@
 #include "bagua/Transforms/Algorithms/Contract.h"
 #include "bagua/Transforms/Algorithms/GradientQueries.h"
 #include "bagua/Transforms/Utils/Names.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -38,15 +39,6 @@ void all_reduce::rewrite(StepOp step, const FactAnalysis &facts,
         gradient.getLoc(), mean, gradient, pendingAxes(facts, gradient));
     gradient.replaceAllUsesExcept(reduction.getResult(), reduction);
   }
-}
-
-/// The axes that any of the lists has, in cluster order.
-static AxesAttr joinAxes(StepOp step, ArrayRef<AxesAttr> lists) {
-  SmallVector<StringAttr> names;
-  for (StringAttr name : step.lookupCluster().getAllAxes().getNames())
-    if (llvm::any_of(lists, [&](AxesAttr axes) { return axes.contains(name); }))
-      names.push_back(name);
-  return AxesAttr::get(step.getContext(), names);
 }
 
 /// Relations for gradients whose mean the program finds in their own memory.

@@ -24,6 +24,15 @@ FailureOr<StepOp> bagua::getOnlyStep(ModuleOp module) {
   return steps.front();
 }
 
+AxesAttr bagua::joinAxes(StepOp step, ArrayRef<AxesAttr> lists) {
+  SmallVector<StringAttr> names;
+  for (StringAttr name : step.lookupCluster().getAllAxes().getNames())
+    if (llvm::any_of(
+            lists, [&](AxesAttr axes) { return axes && axes.contains(name); }))
+      names.push_back(name);
+  return names.empty() ? nullptr : AxesAttr::get(step.getContext(), names);
+}
+
 NextValues::NextValues(StepOp step)
     : step(step), operands(step.getArguments().size(), -1) {
   for (auto [operand, argument] : llvm::enumerate(step.getStateArguments()))

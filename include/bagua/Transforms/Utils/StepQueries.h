@@ -49,6 +49,10 @@ bool hasPartOnEveryRank(mlir::RankedTensorType type);
 /// Whether the type is that of a tensor of which every rank stores all.
 bool isWhole(mlir::Type type);
 
+/// The axes that any of the lists has, in the order of the step's cluster; null
+/// if there are none. A list may be null.
+AxesAttr joinAxes(StepOp step, llvm::ArrayRef<AxesAttr> lists);
+
 /// Bytes of whole tensors that an op reads and writes.
 int64_t trafficOf(mlir::Operation *op);
 

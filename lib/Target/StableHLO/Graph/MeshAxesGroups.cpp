@@ -35,7 +35,7 @@ public:
 
   Mesh mesh;
   std::vector<AxisRef> axes;
-  /// The symbol that stands for the mesh, if it resolves to none.
+  /// The symbol of the mesh, if the module has no mesh of this name.
   std::string missingMesh;
 
 private:
@@ -106,7 +106,7 @@ bool Parser::parseMesh() {
     if (candidate.getName().getStringRef() != "sdy.mesh" || !name || !axes ||
         name.getValue() != symbol)
       continue;
-    // What is wrong with the mesh has been said where it stands.
+    // The flattener has reported a faulty mesh at its own place before.
     FailureOr<Mesh> found =
         parseShardyMesh(candidate.getLoc(), axes.getAttrData());
     if (failed(found))
@@ -158,10 +158,9 @@ static FailureOr<Sharding::Factor> factorOf(Operation *op, const Mesh &mesh,
             size = ref.size.value_or(axis.size);
     if (before > axis.size || axis.size % before != 0 ||
         axis.size / before % size != 0)
-      return emitError(op->getLoc())
-             << "expected a part of axis '" << axis.name
-             << "' that divides its "
-             << "size " << axis.size << ", found (" << before << ")" << size;
+      return emitError(op->getLoc()) << "expected a part of axis '" << axis.name
+                                     << "' that divides its size " << axis.size
+                                     << ", found (" << before << ")" << size;
     return Sharding::Factor{stride * (axis.size / before / size), size};
   }
   return emitError(op->getLoc())
@@ -175,8 +174,7 @@ bagua::importer::groupsOfMeshAxes(Operation *op, OpaqueAttr attr,
   Parser parser(op, attr.getAttrData());
   if (!parser.parse())
     return emitError(op->getLoc()) << "expected replica_groups as a table of "
-                                      "device ids or as axes of a "
-                                      "mesh, found "
+                                      "device ids or as axes of a mesh, found "
                                    << attr;
   if (!parser.missingMesh.empty())
     return emitError(op->getLoc()) << "expected a mesh of the module, found '@"

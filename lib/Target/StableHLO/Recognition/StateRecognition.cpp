@@ -241,12 +241,12 @@ LogicalResult StateFinder::pairByPosition() {
     auto &[arguments, outputs] = entries;
     if (arguments.size() != outputs.size())
       continue;
-    bool isComputed = true;
-    for (auto [argument, output] : llvm::zip_equal(arguments, outputs))
-      isComputed &= dependents(
-          graph,
-          {graph.arguments[argument].value})[graph.outputs[output].value];
-    if (!isComputed)
+    auto isComputed = [&](auto entry) -> bool {
+      auto [argument, output] = entry;
+      return dependents(
+          graph, graph.arguments[argument].value)[graph.outputs[output].value];
+    };
+    if (!llvm::all_of(llvm::zip_equal(arguments, outputs), isComputed))
       continue;
     for (auto [argument, output] : llvm::zip_equal(arguments, outputs)) {
       const Argument &info = graph.arguments[argument];
