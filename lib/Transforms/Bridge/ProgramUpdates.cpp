@@ -24,7 +24,8 @@ using namespace mlir;
 using namespace bagua;
 
 /// Whether an op undoes a conversion for the wire: between the two conversions
-/// the value was only sent.
+/// the value was sent, and nothing else. A step's own conversion there and back
+/// rounds, and its result is not the gradient's mean.
 static bool isBackFromWire(Operation *op) {
   auto isConversion = [](Operation *op) {
     auto stepOp = cast<StepOpInterface>(op);
@@ -33,12 +34,15 @@ static bool isBackFromWire(Operation *op) {
   if (!isConversion(op))
     return false;
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  bool isSent = false;
   for (Operation *maker = op->getOperand(0).getDefiningOp(); maker;
        maker = maker->getOperand(0).getDefiningOp()) {
     if (isConversion(maker))
-      return getElementTypeOrSelf(maker->getOperand(0).getType()) == element;
+      return isSent &&
+             getElementTypeOrSelf(maker->getOperand(0).getType()) == element;
     if (!cast<StepOpInterface>(maker).getGroupAxes())
       return false;
+    isSent = true;
   }
   return false;
 }
