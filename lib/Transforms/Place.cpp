@@ -345,8 +345,7 @@ void Placer::writePlaces() {
   for (BlockArgument argument : step.getBody().getArguments()) {
     ArgumentAttr info = step.getArgument(argument.getArgNumber());
     if (isTouched(argument))
-      info = ArgumentAttr::get(context, info.getRole(), info.getName(),
-                               info.getVaries(), places[argument]);
+      info = info.at(places[argument]);
     arguments.push_back(info);
   }
   step.setArgumentsAttr(ArrayAttr::get(context, arguments));

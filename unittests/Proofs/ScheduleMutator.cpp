@@ -76,10 +76,7 @@ ScheduleMutator::ScheduleMutator(StepOp step, Random &random)
 void ScheduleMutator::setPlace(const Placed &target, PlaceAttr place) {
   if (!target.op) {
     ArgumentAttr info = step.getArgument(target.index);
-    step.setArgument(target.index,
-                     ArgumentAttr::get(step.getContext(), info.getRole(),
-                                       info.getName(), info.getVaries(),
-                                       place));
+    step.setArgument(target.index, info.at(place));
     return;
   }
   auto op = cast<StepOpInterface>(target.op);

@@ -140,7 +140,7 @@ LogicalResult PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 Attribute ArgumentAttr::parse(AsmParser &parser, Type) {
   StringRef word;
-  std::string name;
+  std::string name, counted;
   AxesAttr varies;
   PlaceAttr place;
   SMLoc location = parser.getCurrentLocation();
@@ -155,12 +155,17 @@ Attribute ArgumentAttr::parse(AsmParser &parser, Type) {
   if (succeeded(parser.parseOptionalKeyword("varies")) &&
       parseAxes(parser, varies))
     return nullptr;
+  if (succeeded(parser.parseOptionalKeyword("counted")) &&
+      parser.parseString(&counted))
+    return nullptr;
   if (succeeded(parser.parseOptionalKeyword("at")) && parsePlace(parser, place))
     return nullptr;
   if (parser.parseGreater())
     return nullptr;
   MLIRContext *context = parser.getContext();
-  return get(context, *role, StringAttr::get(context, name), varies, place);
+  return get(context, *role, StringAttr::get(context, name), varies,
+             counted.empty() ? nullptr : StringAttr::get(context, counted),
+             place);
 }
 
 void ArgumentAttr::print(AsmPrinter &printer) const {
@@ -169,6 +174,8 @@ void ArgumentAttr::print(AsmPrinter &printer) const {
     printer << " varies ";
     printAxes(printer, getVaries());
   }
+  if (getCounted())
+    printer << " counted " << getCounted();
   if (getPlace()) {
     printer << " at ";
     printPlace(printer, getPlace());

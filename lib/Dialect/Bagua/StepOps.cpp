@@ -214,7 +214,7 @@ parseStepArgument(OpAsmParser &parser,
            << "expected batch, input, param, optimizer, buffer, residual or "
               "replica, found '"
            << word << "'";
-  std::string name;
+  std::string name, counted;
   AxesAttr varies;
   PlaceAttr place;
   OpAsmParser::Argument &argument = args.emplace_back();
@@ -223,12 +223,16 @@ parseStepArgument(OpAsmParser &parser,
   if (succeeded(parser.parseOptionalKeyword("varies")) &&
       parseAxes(parser, varies))
     return failure();
+  if (succeeded(parser.parseOptionalKeyword("counted")) &&
+      parser.parseString(&counted))
+    return failure();
   if (succeeded(parser.parseOptionalKeyword("at")) && parsePlace(parser, place))
     return failure();
   if (parser.parseColonType(argument.type))
     return failure();
   infos.push_back(ArgumentAttr::get(
-      context, *role, StringAttr::get(context, name), varies, place));
+      context, *role, StringAttr::get(context, name), varies,
+      counted.empty() ? nullptr : StringAttr::get(context, counted), place));
   return success();
 }
 
@@ -304,6 +308,8 @@ static void printStepArgument(OpAsmPrinter &printer, ArgumentAttr info,
     printer << " varies ";
     printAxes(printer, info.getVaries());
   }
+  if (info.getCounted())
+    printer << " counted " << info.getCounted();
   if (info.getPlace()) {
     printer << " at ";
     printPlace(printer, info.getPlace());

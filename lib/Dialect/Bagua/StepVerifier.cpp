@@ -25,6 +25,7 @@ private:
   LogicalResult verifyType(Operation *op, Type type);
   LogicalResult verifyOp(Operation *op);
   LogicalResult verifyRecords();
+  LogicalResult verifyCounted(ArgumentAttr moment);
 
   StepOp step;
   ClusterOp cluster;
@@ -123,13 +124,33 @@ LogicalResult StepVerifier::verifyRecords() {
   return success();
 }
 
+/// The count that a moment names is a number of the optimizer's.
+LogicalResult StepVerifier::verifyCounted(ArgumentAttr moment) {
+  StringAttr name = moment.getCounted();
+  if (!name)
+    return success();
+  if (moment.getRole() != Role::Optimizer)
+    return step.emitOpError()
+           << "expected 'counted' of the optimizer's state, found it on "
+           << stringifyRole(moment.getRole()) << ' ' << moment.getName();
+  for (BlockArgument argument : step.getBody().getArguments())
+    if (ArgumentAttr info = step.getArgument(argument.getArgNumber());
+        info.getName() == name && info.getRole() == Role::Optimizer &&
+        cast<RankedTensorType>(argument.getType()).getRank() == 0)
+      return success();
+  return step.emitOpError()
+         << "expected a number of the optimizer's state as the count of "
+         << moment.getName() << ", found " << name;
+}
+
 LogicalResult StepVerifier::verify() {
   if (failed(verifyAxes(step, step.getDataAxes())) || failed(verifyRecords()))
     return failure();
   for (BlockArgument argument : step.getBody().getArguments()) {
     ArgumentAttr info = step.getArgument(argument.getArgNumber());
     if (failed(verifyType(step, argument.getType())) ||
-        (info.getVaries() && failed(verifyAxes(step, info.getVaries()))))
+        (info.getVaries() && failed(verifyAxes(step, info.getVaries()))) ||
+        failed(verifyCounted(info)))
       return failure();
   }
   for (Operation &op : step.getBody().front())

@@ -4,7 +4,7 @@
 // Each moment leads to the updates that have it.
 //
 //===----------------------------------------------------------------------===//
-#include "Plan/Moments.h"
+#include "bagua/Runtime/Moments.h"
 
 #include "FieldChecks.h"
 #include "Plan/Opcodes.h"

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PlanVerifier.h"
-#include "Moments.h"
+#include "bagua/Runtime/Moments.h"
 
 #include "FieldChecks.h"
 

@@ -7,9 +7,9 @@
 #include "Session/UpdateCounts.h"
 
 #include "Plan/FieldChecks.h"
-#include "Plan/Moments.h"
 #include "Plan/Opcodes.h"
 #include "Plan/PhaseTable.h"
+#include "bagua/Runtime/Moments.h"
 
 #include <algorithm>
 #include <utility>

@@ -78,7 +78,7 @@ StepOp LayerEmitter::emitStepOp(ClusterOp cluster) {
   auto add = [&](Role role, StringRef name, RankedTensorType type) {
     infos.push_back(ArgumentAttr::get(builder.getContext(), role,
                                       builder.getStringAttr(name), nullptr,
-                                      nullptr));
+                                      nullptr, nullptr));
     types.push_back(scaleType(type, options.sizeScale));
   };
   for (const Layer &layer : table.layers)

@@ -545,7 +545,7 @@ llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
   for (std::unique_ptr<PlanModel> &model : models)
     if (failed(writer.addStep(*model)))
       return failure();
-  if (failed(verifyCounts(models)) || failed(writer.addReadsOfOtherSteps()))
+  if (failed(writer.addReadsOfOtherSteps()))
     return failure();
   writer.addPhases(*training);
   std::string bytes = writer.write(*training ? training->getSymName()
@@ -555,5 +555,7 @@ llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
     return steps->front().emitError()
            << "makes a plan that the runtime would refuse: "
            << std::string(loaded.status().message());
+  else if (failed(verifyCounts(*steps, (*loaded)->root())))
+    return failure();
   return bytes;
 }

@@ -1,142 +1,99 @@
 //===- SharedCounts.cpp - Counts that several updates share ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The import does not keep by which count an update was corrected. So an update
-// is accepted if any count of its optimizer advances just with it.
+// Compares what the steps say of their counts with the updates that the plan's
+// instructions make, which the runtime counts.
 //
 //===----------------------------------------------------------------------===//
 #include "SharedCounts.h"
 
-#include "bagua/Dialect/Bagua/Bagua.h"
-#include "bagua/Support/UpdateRules.h"
+#include "bagua/Runtime/Moments.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace bagua;
+namespace fb = bagua::runtime::fb;
 
 namespace {
-/// A bias correction.
-struct Corrected {
-  StringRef param;
-  /// The last of the states: adam_apply may have another value of the first
-  /// moment.
-  StringRef moment;
-};
+/// A step's states, and the tensors that its instructions update.
+class StepCounts {
+public:
+  StepCounts(StepOp step, const fb::Plan &plan, const fb::Step &written)
+      : step(step), arguments(step.numberArguments()), next(step) {
+    for (auto [index, moments] :
+         llvm::enumerate(runtime::findMoments(plan, written))) {
+      updated.insert(moments.begin(), moments.end());
+      if (written.instructions()->Get(index)->bias_correction() !=
+          fb::BiasCorrection::None)
+        corrected.append(moments.begin(), moments.end());
+    }
+  }
 
-/// The counts that a step advances, and the moments that it updates.
-struct StepCounts {
+  StepOp getStep() const { return step; }
+  /// The moments of updates with a bias correction.
+  ArrayRef<uint32_t> getCorrected() const { return corrected; }
+  bool updates(uint32_t moment) const { return updated.contains(moment); }
+
+  /// The count of a moment; null if the step does not name one.
+  StringAttr countOf(StringAttr moment) {
+    auto found = arguments.find(moment);
+    return found == arguments.end()
+               ? StringAttr()
+               : step.getArgument(found->second).getCounted();
+  }
+  /// Whether the state has another value after the step.
+  bool changes(StringAttr state) {
+    auto found = arguments.find(state);
+    if (found == arguments.end())
+      return false;
+    BlockArgument argument = step.getBody().getArgument(found->second);
+    return next.of(argument) != argument;
+  }
+
+private:
   StepOp step;
-  /// The scalars of the optimizer's state whose next values the program
-  /// computes: integers, or else floats.
-  llvm::StringSet<> counts, floats;
-  llvm::StringSet<> moments;
-  std::vector<Corrected> corrected;
+  llvm::DenseMap<StringAttr, unsigned> arguments;
+  NextValues next;
+  llvm::DenseSet<uint32_t> updated;
+  SmallVector<uint32_t> corrected;
 };
 } // namespace
 
-static void readCounts(StepCounts &found) {
-  StepOp step = found.step;
-  for (auto [next, index] :
-       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
-    ArgumentAttr state = step.getArgument(index);
-    auto type = dyn_cast<RankedTensorType>(next.getType());
-    if (state.getRole() != Role::Optimizer || !type || type.getRank() != 0 ||
-        !isa_and_nonnull<ComputeOp>(next.getDefiningOp()))
-      continue;
-    (type.getElementType().isInteger() ? found.counts : found.floats)
-        .insert(state.getName().getValue());
-  }
+/// Why the count is not the number of the moment's updates in a step; empty if
+/// it is.
+static StringRef whyApart(StepCounts &step, StringAttr count, StringAttr name,
+                          uint32_t moment) {
+  if (step.changes(count) && !step.updates(moment))
+    return "changes without them";
+  if (!step.changes(count) && step.updates(moment))
+    return "stays as it is beside them";
+  if (step.updates(moment) && step.countOf(name) != count)
+    return "is not said to count them";
+  return "";
 }
 
-/// Reads the updates that the contract names. It names those that are left to
-/// the program, too.
-static void readContract(PlanModel &model, StepCounts &found) {
-  auto contract = found.step->getAttrOfType<ArrayAttr>(kContractAttr);
-  if (!contract)
-    return;
-  for (Attribute entry : contract) {
-    auto update = dyn_cast<UpdateAttr>(entry);
-    if (!update)
-      continue;
-    for (auto state : update.getStates().getAsRange<StringAttr>())
-      found.moments.insert(state.getValue());
-    if (update.getBiasCorrection() != BiasCorrection::None &&
-        model.isExpected(update))
-      found.corrected.push_back(
-          {cast<StringAttr>(update.getStates()[0]).getValue(),
-           cast<StringAttr>(update.getStates().getValue().back()).getValue()});
-  }
-}
-
-/// Reads the updates of which the contract says nothing, such as those by a
-/// rank's own gradient.
-static void readOps(StepCounts &found) {
-  StepOp step = found.step;
-  auto nameOf = [&](Value value) -> StringRef {
-    auto argument = dyn_cast<BlockArgument>(value);
-    return argument
-               ? step.getArgument(argument.getArgNumber()).getName().getValue()
-               : StringRef();
-  };
-  for (Operation &op : step.getBody().front().without_terminator()) {
-    auto update = cast<StepOpInterface>(op);
-    std::optional<UpdateRule> rule = update.getUpdateRule();
-    if (!rule)
-      continue;
-    // Given moments are inputs; the learning rate comes last.
-    size_t count = update.getStateCount() + rowOf(*rule).inputs;
-    StringRef last;
-    for (Value operand : op.getOperands().take_front(count)) {
-      auto argument = dyn_cast<BlockArgument>(operand);
-      if (!argument || step.getArgument(argument.getArgNumber()).getRole() !=
-                           Role::Optimizer)
-        continue;
-      last = nameOf(operand);
-      found.moments.insert(last);
+LogicalResult bagua::verifyCounts(ArrayRef<StepOp> steps,
+                                  const fb::Plan &plan) {
+  std::vector<StepCounts> counts;
+  for (auto [step, written] : llvm::zip_equal(steps, *plan.steps()))
+    counts.emplace_back(step, plan, *written);
+  for (StepCounts &own : counts)
+    for (uint32_t moment : own.getCorrected()) {
+      StringRef text = plan.tensors()->Get(moment)->name()->c_str();
+      auto name = StringAttr::get(own.getStep().getContext(), text);
+      StringAttr count = own.countOf(name);
+      for (StepCounts &other : counts)
+        if (StringRef why =
+                count ? whyApart(other, count, name, moment) : StringRef();
+            !why.empty())
+          return own.getStep().emitError()
+                 << "corrects the updates of " << name
+                 << " by their number, which the step says is " << count
+                 << ", but in step '" << other.getStep().getSymName()
+                 << "' that state " << why
+                 << ": expected a count of their own, or updates=program";
     }
-    auto correction = op.getAttrOfType<BiasCorrectionAttr>("bias_correction");
-    if (!last.empty() && correction &&
-        correction.getValue() != BiasCorrection::None)
-      found.corrected.push_back({nameOf(op.getOperand(0)), last});
-  }
-}
-
-/// Whether the count advances in just the steps that update the moment. Where
-/// it went on alone, it could come to another number in a state that another
-/// table of phases loads.
-static bool counts(const std::vector<StepCounts> &steps, StringRef count,
-                   StringRef moment) {
-  return llvm::all_of(steps, [&](const StepCounts &found) {
-    return found.counts.contains(count) == found.moments.contains(moment);
-  });
-}
-
-LogicalResult
-bagua::verifyCounts(const std::vector<std::unique_ptr<PlanModel>> &models) {
-  std::vector<StepCounts> steps;
-  for (const auto &model : models) {
-    StepCounts &found = steps.emplace_back();
-    found.step = model->step;
-    readCounts(found);
-    readContract(*model, found);
-    readOps(found);
-  }
-  // Other floats of the optimizer, such as a learning rate, advance as well.
-  if (llvm::all_of(
-          steps, [](const StepCounts &found) { return found.counts.empty(); }))
-    for (StepCounts &found : steps)
-      found.counts = found.floats;
-  for (StepCounts &found : steps)
-    for (const Corrected &update : found.corrected)
-      if (!found.counts.empty() &&
-          llvm::none_of(found.counts.keys(), [&](StringRef count) {
-            return counts(steps, count, update.moment);
-          }))
-        return found.step.emitError()
-               << "corrects the moments of \"" << update.param
-               << "\" by the number of their updates, but no count of the "
-                  "optimizer advances in just the steps that update them: "
-                  "expected a count of their own, or updates=program";
   return success();
 }

@@ -13,6 +13,24 @@ bagua.step @s on @pod data [node, gpu] (
 
 // -----
 
+// A count counts updates of the optimizer's state,
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+// expected-error @+1 {{expected 'counted' of the optimizer's state, found it on param "w"}}
+bagua.step @s on @pod data [node] (optimizer %t "t" : tensor<i32>, param %w "w" counted "t" : tensor<8xf32>) {
+  bagua.yield %t, %w : tensor<i32>, tensor<8xf32>
+}
+
+// -----
+
+// and is a number.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+// expected-error @+1 {{expected a number of the optimizer's state as the count of "m", found "t"}}
+bagua.step @s on @pod data [node] (optimizer %t "t" : tensor<1xi32>, optimizer %m "m" counted "t" : tensor<8xf32>) {
+  bagua.yield %t, %m : tensor<1xi32>, tensor<8xf32>
+}
+
+// -----
+
 // Consistency of servers is one of three.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 // expected-error @+1 {{expected bsp, asp or ssp(steps), found 'eventual'}}

@@ -2,6 +2,7 @@
 // RUN: bagua-translate --import-stablehlo %s | bagua-opt --bagua-strategy=bytescheduler-a2a | bagua-translate --export-plan -o %t.plan && bagua-run %t.plan --check --steps=3 --time-scale=0 | FileCheck %s --check-prefix=RUNS
 
 // Adam is recognised by what it computes. Below it stands as algorithm 1 of its paper; each other text is this one with something changed.
+// ADAM: optimizer %m {{.*}}"m" counted "count" {{.*}}"v" counted "count"
 // ADAM: bagua.adam (%w, %m, %v) grad %{{.*}} lr 0.001 {
 // RUNS: check {{ *}}passed
 

@@ -255,21 +255,29 @@ def Bagua_PlaceAttr : Bagua_Attr<"Place", "place"> {
 }
 
 def Bagua_ArgumentAttr : Bagua_Attr<"Argument", "argument"> {
-  let summary = "role, name, axes of disagreement and place of a step's argument";
+  let summary = "role, name, axes of disagreement, count and place of a step's argument";
   let description = [{
-    What a step prints before and behind an argument, in one attribute.
+    What a step prints before and behind an argument, in one attribute. `counted
+    "count"` says of a moment that the program's own update is corrected by state
+    `count`, which therefore has to be the number of the moment's updates; the
+    runtime counts these itself.
 
     ```
     #bagua.argument<param "l1.weight" varies [gpu] at weights:4096>
+    #bagua.argument<optimizer "l1.weight.m" counted "count">
     #bagua.argument<batch "x">
     ```
   }];
   let parameters = (ins "::bagua::Role":$role, "::mlir::StringAttr":$name,
-                        "::bagua::AxesAttr":$varies, "::bagua::PlaceAttr":$place);
+                        "::bagua::AxesAttr":$varies, "::mlir::StringAttr":$counted, "::bagua::PlaceAttr":$place);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// State is yielded; `batch` and `input` are bound anew each step.
     bool isState() const { return getRole() != Role::Batch && getRole() != Role::Input; }
+    /// The same argument in another place.
+    ::bagua::ArgumentAttr at(::bagua::PlaceAttr place) const {
+      return get(getContext(), getRole(), getName(), getVaries(), getCounted(), place);
+    }
   }];
 }
 

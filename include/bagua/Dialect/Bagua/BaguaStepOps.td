@@ -79,7 +79,8 @@ def Bagua_StepOp : Bagua_Op<"step", [Symbol, IsolatedFromAbove, SingleBlockImpli
     terminator yields the next state in the order of the state arguments. So the
     dependence from one iteration to the next is in the IR, and there is no
     barrier between them. `varies [axes]` says over which axes ranks may
-    legitimately disagree about a state.
+    legitimately disagree about a state. `counted "t"` says of a moment which
+    state the program's own update is corrected by.
 
     `consistency` is of servers: `bsp` (the default), `asp`, or `ssp(s)` with at
     most `s` steps between the fastest and the slowest worker. `streams` names

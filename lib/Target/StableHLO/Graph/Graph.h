@@ -88,6 +88,8 @@ struct Update {
   /// Those of the rule's row.
   std::vector<float> constants;
   BiasCorrection bias = BiasCorrection::None;
+  /// The state by which the module corrects; kNone without a correction.
+  ValueId count = kNone;
 };
 
 struct FlatOp {

@@ -282,6 +282,7 @@ std::optional<Update> AdamMatcher::matchForms(const Formula &next) {
       continue;
     found.rule = UpdateRule::Adam;
     found.bias = form;
+    found.count = count ? count->old : kNone;
     return found;
   }
   return std::nullopt;

@@ -41,6 +41,7 @@ public:
 private:
   ClusterOp emitCluster();
   void scaleTypes();
+  llvm::DenseMap<ValueId, StringAttr> countsOfMoments();
   StepOp emitStepOp(ClusterOp cluster);
   void emitOp(const FlatOp &op, PhaseKind phase);
   void emitCompute(const FlatOp &op, PhaseKind phase);
@@ -396,15 +397,30 @@ ClusterOp Emitter::emitCluster() {
   return cast<ClusterOp>(builder.clone(*given.getOperation()));
 }
 
+/// By value of a moment: the name of the count by which the module corrects it.
+llvm::DenseMap<ValueId, StringAttr> Emitter::countsOfMoments() {
+  llvm::DenseMap<ValueId, StringAttr> names, counts;
+  for (const StepArgument &argument : model.arguments)
+    names[graph.arguments[argument.argument].value] =
+        builder.getStringAttr(argument.name);
+  for (const FlatOp &op : graph.ops)
+    if (!op.isDead && op.kind == OpKind::Update && op.update.count != kNone)
+      for (unsigned state = 1; state < op.update.stateCount; ++state)
+        counts[op.operands[state]] = names.lookup(op.update.count);
+  return counts;
+}
+
 StepOp Emitter::emitStepOp(ClusterOp cluster) {
   SmallVector<Attribute> infos;
+  llvm::DenseMap<ValueId, StringAttr> counts = countsOfMoments();
   for (const StepArgument &argument : model.arguments) {
     AxesAttr varies = argument.isState() && argument.varies
                           ? axes->axesOf(argument.varies)
                           : nullptr;
-    infos.push_back(ArgumentAttr::get(builder.getContext(), argument.role,
-                                      builder.getStringAttr(argument.name),
-                                      varies, nullptr));
+    infos.push_back(ArgumentAttr::get(
+        builder.getContext(), argument.role,
+        builder.getStringAttr(argument.name), varies,
+        counts.lookup(graph.arguments[argument.argument].value), nullptr));
   }
   std::string name = graph.name == cluster.getSymName() ? "step" : graph.name;
   auto step = builder.create<StepOp>(graph.loc, name, cluster.getSymName(),

@@ -5,10 +5,8 @@
 // updated. So updates of a plan either have the same moments or none in common.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_RUNTIME_PLAN_MOMENTS_H
-#define BAGUA_LIB_RUNTIME_PLAN_MOMENTS_H
-
-#include "bagua/Runtime/PlanGenerated.h"
+#ifndef BAGUA_RUNTIME_MOMENTS_H
+#define BAGUA_RUNTIME_MOMENTS_H
 
 #include "absl/status/status.h"
 
@@ -16,6 +14,11 @@
 #include <vector>
 
 namespace bagua::runtime {
+
+namespace fb {
+struct Plan;
+struct Step;
+} // namespace fb
 
 /// By instruction of the step: the optimizer's states that it uses, ascending,
 /// if it is an update or makes the direction of one.
@@ -29,4 +32,4 @@ absl::Status verifyMoments(const fb::Plan &plan);
 
 } // namespace bagua::runtime
 
-#endif // BAGUA_LIB_RUNTIME_PLAN_MOMENTS_H
+#endif // BAGUA_RUNTIME_MOMENTS_H
