@@ -198,7 +198,7 @@ class Reducer:
             self._give_unused(left_out)
         given = gradients.end_step()
         self.backwards.clear()
-        for slot in given:
+        for slot in gradients.slots:  # a param of other steps has no gradient by now
             slot.is_used = False
         left_out = [slot for slot in given if slot not in made]
         try:
