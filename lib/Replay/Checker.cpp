@@ -372,6 +372,8 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates, bool isInNext,
     return leaveUnchecked(tensor, *agreement.broadcast,
                           "a broadcast takes one rank's values, and the ranks' "
                           "differ");
+  if (!events.empty())
+    ++own.checkedSteps[tensor];
   ElementRange range = rangeOf(tensor);
   if (isEqualInGroup(plan, relation, tensor) &&
       agreement.isAlong(axesOf(relation))) {
@@ -519,6 +521,15 @@ void RankChecker::checkMoved(const fb::Relation &relation, int64_t step,
           });
 }
 
+/// Whether a rank has checked a state behind a change that the contract
+/// promises.
+static bool isStateChecked(uint32_t state,
+                           const std::vector<RankFindings> &ranks) {
+  return std::any_of(ranks.begin(), ranks.end(), [&](const RankFindings &rank) {
+    return rank.checkedSteps[state] > 0;
+  });
+}
+
 /// The tensors that some rank can't check, and since when.
 static std::vector<std::string>
 listUnchecked(const Plan &plan, const std::vector<RankFindings> &ranks) {
@@ -530,23 +541,15 @@ listUnchecked(const Plan &plan, const std::vector<RankFindings> &ranks) {
     }
   std::vector<std::string> list;
   list.reserve(unchecked.size());
-  for (auto &[tensor, since] : unchecked)
+  for (auto &[tensor, since] : unchecked) {
+    // Nobody has waited for the state while it could be checked.
+    const bool isNever = runtime::isState(tensorAt(plan, tensor).role()) &&
+                         !isStateChecked(tensor, ranks);
     list.push_back(absl::StrFormat("'%s' after %d iterations: %s",
                                    tensorAt(plan, tensor).name()->str(),
-                                   since.first, since.second));
+                                   isNever ? 0 : since.first, since.second));
+  }
   return list;
-}
-
-/// The states that are checked in some iteration.
-static int64_t countCheckedStates(const std::vector<uint32_t> &states,
-                                  const std::vector<RankFindings> &ranks) {
-  return std::count_if(states.begin(), states.end(), [&](uint32_t state) {
-    return std::none_of(
-        ranks.begin(), ranks.end(), [&](const RankFindings &rank) {
-          auto since = rank.unchecked.find(state);
-          return since != rank.unchecked.end() && since->second.first == 0;
-        });
-  });
 }
 
 CheckResult mergeChecks(const Plan &plan,
@@ -592,8 +595,17 @@ CheckResult mergeChecks(const Plan &plan,
   for (int64_t step = 0; step < steps; ++step)
     for (uint32_t tensor : returned[runtime::stepOf(plan.root(), step)])
       ++expected[tensor];
-  result.tensors = static_cast<int64_t>(expected.size()) +
-                   countCheckedStates(first.changedStates(), ranks);
+  const std::vector<uint32_t> states = first.changedStates();
+  // Inputs come back as they were given from any plan.
+  result.tensors =
+      std::count_if(expected.begin(), expected.end(),
+                    [&](auto &entry) {
+                      return tensorAt(plan, entry.first).role() !=
+                             fb::Role::Input;
+                    }) +
+      std::count_if(states.begin(), states.end(), [&](uint32_t state) {
+        return isStateChecked(state, ranks);
+      });
   if (result.tensors == 0)
     result.fail(0, "nothing was checked: expected a promise of the plan's "
                    "contract that can be checked, found none");

@@ -38,8 +38,8 @@ using runtime::Plan;
 struct RankFindings {
   int64_t rank = 0;
   CheckResult found;
-  /// By tensor: the number of steps that were checked, or of updates for a
-  /// state.
+  /// By tensor: the number of steps that were checked or, for a state, of
+  /// values behind a change.
   std::vector<int64_t> checkedSteps;
   /// By tensor and step: the digest that others of the group must have, too.
   std::map<std::pair<uint32_t, int64_t>, uint64_t> digests;
