@@ -419,7 +419,8 @@ void PlanModel::addTakenStates() {
     if (std::optional<uint32_t> tensor = tensorOf(value)) {
       end.waits.push_back(*tensor);
       // A program asks programUpdates for params and optimizer states only.
-      if (step.getArgument(index).getRole() != Role::Buffer)
+      Role role = step.getArgument(index).getRole();
+      if (role == Role::Param || role == Role::Optimizer)
         updatedByProgram.insert(state);
     }
   }

@@ -259,6 +259,7 @@ static RelationAttr promiseChain(StepOp step, StepOpInterface last,
 void bagua::promiseExchanged(StepOp step,
                              SmallVectorImpl<Attribute> &contract) {
   StepNames names(step);
+  NextValues next(step);
   llvm::SmallPtrSet<Operation *, 16> isStatistic;
   for (AllReduceOp reduce : findStatistics(step))
     isStatistic.insert(reduce);
@@ -266,6 +267,10 @@ void bagua::promiseExchanged(StepOp step,
     auto stepOp = dyn_cast<StepOpInterface>(op);
     if (!stepOp || (!stepOp.getRelation() && !endsInGather(&op)))
       continue; // no check would know
+    // A state that is reduced stays in its place, without a name of its own.
+    auto state = dyn_cast<BlockArgument>(sourceOf(op.getResult(0)));
+    if (state && next.of(state) == op.getResult(0))
+      continue;
     Value given =
         isOwnGather(&op) ? sourceOf(op.getResult(0)) : op.getOperand(0);
     if (getGradientParam(given) && isReducedInPlace(given))
