@@ -241,13 +241,13 @@ def own_sgd_rate_is_input():
 def own_sum():
     """The loss is a share of the whole, so gradients are summed: no mean."""
     return by_hand(total, total, loss=lambda comm, params, batch: mlp_loss(params, batch) / comm.size,
-                   gradients_alone=paths(mlp_params()))
+                   gradients=paths(mlp_params()))
 
 
 @construct
 def own_sum_rate_thousandth():
     """A learning rate that is the reciprocal of a multiple of the ranks."""
-    return by_hand(total, total, rate=0.001, gradients_alone=paths(mlp_params()))
+    return by_hand(total, total, rate=0.001, gradients=paths(mlp_params()))
 
 
 @construct
@@ -255,7 +255,7 @@ def own_mean_of_product():
     def combine(comm, grads):
         return jax.tree.map(lambda g: comm.sum(0.8 * g) / comm.size, grads)
 
-    return by_hand(combine, mean, gradients=paths(mlp_params()), gradients_checked={})
+    return by_hand(combine, mean, gradients=paths(mlp_params()))
 
 
 @construct
@@ -273,7 +273,7 @@ def token_weighted():
         grads = jax.tree.map(lambda g: g / count, comm.sum(grads))
         return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), comm.sum(loss) / count
 
-    return Step(run, {"params": mlp_params()}, batch, gradients_alone=paths(mlp_params()))
+    return Step(run, {"params": mlp_params()}, batch, gradients=paths(mlp_params()))
 
 
 # ---------------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ def target_network():
         return params, target, comm.mean(loss)
 
     return Step(run, {"params": mlp_params(), "target": mlp_params()}, data(),
-                gradients=paths(mlp_params(), ("params",)), gradients_checked={})
+                gradients=paths(mlp_params(), ("params",)))
 
 
 @construct
@@ -581,7 +581,7 @@ def gan():
     # The generator's bias gets the discriminator's weights, which are alike on all ranks.
     alone = {path: leaf for path, leaf in {**first, **second}.items() if path != "generator.bias"}
     return Step(run, {"generator": generator, "discriminator": discriminator}, batch, gradients={**first, **second},
-                gradients_alone=alone, gradients_checked=first, ulps=8)
+                gradients_alone=alone, ulps=8)
 
 
 @construct

@@ -10,14 +10,13 @@
 #include "StableHLO/Recognition/GradientRecognition.h"
 
 #include "StableHLO/Graph/Cost.h"
+#include "StableHLO/Recognition/GradientSum.h"
 #include "StableHLO/Recognition/NormRecognition.h"
 #include "StableHLO/Recognition/Rewrites.h"
 #include "StableHLO/Recognition/StateAgreement.h"
 #include "StableHLO/Recognition/StateRecognition.h"
 
 #include "mlir/IR/Location.h"
-
-#include "llvm/Support/Format.h"
 
 #include <map>
 #include <set>
@@ -45,22 +44,12 @@ private:
   LogicalResult findReductions();
   LogicalResult findByDataFlow();
   void remarkKept(const FlatOp &op, unsigned param, StringRef reason);
-  /// The sums of one gradient, each over other axes, in the order in which they
-  /// follow each other, with all of their axes, the number of ranks, and all
-  /// divisions.
-  struct Reduction {
-    SmallVector<OpId, 1> ops;
-    SmallVector<Division, 1> divisions;
-    AxisMask axes = 0;
-    double size = 1;
-    double divisor = 1;
-  };
-  bool append(OpId id, Reduction &reduction);
-  bool isOnlyUse(ValueId value, OpId user) const;
   bool isUpdated(unsigned param) const;
   std::string whyNoGradient(OpId id, int32_t &param) const;
-  std::string whyNoMean(const Reduction &reduction) const;
-  LogicalResult strip(unsigned param, const Reduction &reduction);
+  LogicalResult strip(unsigned param, const GradientSum &sum);
+  void scale(FlatOp &op, double factor);
+  void removeReduction(FlatOp &op);
+  void remarkSums() const;
   LogicalResult addGradient(unsigned param, ValueId value, AxisMask reduced);
   ValueId findCut(unsigned param, bool &isClipped);
   bool dependsItself(unsigned param) const;
@@ -99,6 +88,8 @@ private:
   /// By value: the only param whose next value it reaches, by any path and
   /// element by element.
   std::vector<int32_t> reached, reachedElementwise;
+  /// By argument: sums that are recognised and are no means.
+  SmallVector<std::pair<unsigned, GradientSum>, 0> sums;
 };
 
 constexpr int32_t kMany = -2;
@@ -203,65 +194,6 @@ std::string GradientFinder::whyNoGradient(OpId id, int32_t &param) const {
   return "";
 }
 
-/// Whether the op is the only user of the value, apart from conversions and
-/// reshapes in between.
-bool GradientFinder::isOnlyUse(ValueId value, OpId user) const {
-  while (uses.of(value).size() == 1) {
-    if (isOutput(value))
-      return false;
-    OpId next = uses.of(value)[0];
-    if (next == user)
-      return true;
-    if (!isView(graph.ops[next]))
-      return false;
-    value = graph.ops[next].results[0];
-  }
-  return false;
-}
-
-/// Adds a sum that follows the last one, over other axes; false if it does not.
-bool GradientFinder::append(OpId id, Reduction &reduction) {
-  const FlatOp &op = graph.ops[id];
-  if (!reduction.ops.empty()) {
-    ValueId last = graph.ops[reduction.ops.back()].results[0];
-    if (!reduction.divisions.empty() &&
-        isOnlyUse(last, reduction.divisions.back().op))
-      last = graph.ops[reduction.divisions.back().op].results[0];
-    if ((reduction.axes & op.collective.axes) || !isOnlyUse(last, id))
-      return false;
-  }
-  reduction.ops.push_back(id);
-  reduction.axes |= op.collective.axes;
-  reduction.size *= static_cast<double>(graph.mesh.sizeOf(op.collective.axes));
-  if (std::optional<Division> division =
-          findDivision(graph, uses, op.results[0])) {
-    reduction.divisor *= division->divisor;
-    reduction.divisions.push_back(*division);
-  }
-  return true;
-}
-
-/// Why the sums are no mean; empty if they are. The divisor must be the number
-/// of ranks over whose axes the sum runs, or of those and further axes: an
-/// expert's gradient already contains the terms of other ranks, which the
-/// all_to_all of the backward pass has added. Any other number does not belong
-/// to the reduction.
-std::string GradientFinder::whyNoMean(const Reduction &reduction) const {
-  for (AxisMask axes = 0; axes <= graph.mesh.allAxes(); ++axes)
-    if (!(reduction.axes & ~axes) &&
-        reduction.divisor == static_cast<double>(graph.mesh.sizeOf(axes)))
-      return "";
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  stream << "it is no mean: a sum over " << graph.mesh.sizeOf(reduction.axes)
-         << " ranks that ";
-  if (reduction.divisions.empty())
-    stream << "no division by a constant follows";
-  else
-    stream << "is divided by " << llvm::format("%g", reduction.divisor);
-  return text;
-}
-
 void GradientFinder::remarkKept(const FlatOp &op, unsigned param,
                                 StringRef reason) {
   emitRemark(op.loc) << "an all_reduce that reaches param '"
@@ -301,62 +233,107 @@ LogicalResult GradientFinder::findReductions() {
     else
       keep(id, param, reason);
   }
+  SumReader reader(graph, uses);
   for (const auto &[param, ids] : candidates) {
-    Reduction reduction;
-    bool isChain =
-        llvm::all_of(ids, [&](OpId id) { return append(id, reduction); });
-    std::string reason = isChain
-                             ? whyNoMean(reduction)
-                             : "several reductions reach it, and they do not "
-                               "form a chain";
+    GradientSum sum;
+    auto isInPlace = [&, param = param](ValueId value) {
+      return reachedElementwise[value] == static_cast<int32_t>(param);
+    };
+    std::string reason = reader.read(ids, valueOf(param), isInPlace, sum);
+    // Another reduction, of a maximum, say, makes the ranks agree over the
+    // rest.
+    AxisMask shared = model.dataAxes & ~disagreement[param];
+    if (graph.mesh.sizeOf(shared & ~sum.axes) > 1)
+      reason = "it is over some of the axes alone along which ranks have one "
+               "value of the param";
     if (reason.empty()) {
-      if (failed(strip(param, reduction)))
+      if (failed(strip(param, sum)))
         return failure();
       continue;
     }
     for (OpId id : ids)
       keep(id, param, reason);
   }
+  remarkSums();
   return success();
 }
 
-/// Removes the sums of one gradient and their divisions, because `grad` means
-/// the mean over the group. If the divisor is another number, the rest stays as
-/// a factor in front of the mean.
-LogicalResult GradientFinder::strip(unsigned param,
-                                    const Reduction &reduction) {
-  for (const Division &division : reduction.divisions)
-    removeDivision(graph, division, replacements);
-  for (OpId id : ArrayRef(reduction.ops).drop_back()) {
-    FlatOp &op = graph.ops[id];
-    op.isDead = true;
-    replacements.add(op.results[0], op.operands[0]);
-  }
-  FlatOp &op = graph.ops[reduction.ops.back()];
-  double factor = reduction.size / reduction.divisor;
+/// Says once that sums are taken for multiples of means.
+void GradientFinder::remarkSums() const {
+  if (sums.empty())
+    return;
+  const GradientSum &sum = sums.front().second;
+  StringRef name = model.arguments[sums.front().first].name;
+  InFlightDiagnostic remark = emitRemark(graph.loc);
+  remark << "a sum over " << graph.mesh.only(sum.axes).str()
+         << " that is no mean is the reduction of the gradient of '" << name
+         << "'";
+  if (sums.size() > 1)
+    remark << ", and so for " << sums.size() - 1 << " more";
+  remark << ": it is taken for " << static_cast<int64_t>(sum.size)
+         << " times a mean, so '" << name << ".grad' is "
+         << static_cast<int64_t>(sum.size)
+         << " times what the module adds up, and the step is for this number "
+            "of ranks";
+}
+
+/// Puts a factor in the place of a reduction.
+void GradientFinder::scale(FlatOp &op, double factor) {
   ValueId value = replacements.resolve(op.operands[0]);
+  op.kind = OpKind::Scale;
+  op.factor = factor;
+  op.bytes = 2 * bytesOf(graph.values[value].type);
+  // The factor is named after the op that it scales.
+  const FlatOp *def = graph.defOf(value);
+  if (def && def->source) {
+    op.loc = def->loc;
+    op.callScope = def->callScope;
+  }
+}
+
+void GradientFinder::removeReduction(FlatOp &op) {
+  op.isDead = true;
+  replacements.add(op.results[0], op.operands[0]);
+}
+
+/// Removes the sums of one gradient and their divisions, because `grad` means
+/// the mean over the group. If the sum is another multiple of it, the rest
+/// stays as a factor in front of the mean.
+LogicalResult GradientFinder::strip(unsigned param, const GradientSum &sum) {
+  if (!sum.isMean) {
+    model.dependsOnMesh = true;
+    sums.emplace_back(param, sum);
+  }
+  for (const Division &division : sum.divisions)
+    removeDivision(graph, division, replacements);
+  ArrayRef<OpId> ops = sum.ops;
+  for (; sum.isChain && ops.size() > 1; ops = ops.drop_front())
+    removeReduction(graph.ops[ops.front()]);
+  FlatOp &last = graph.ops[ops.back()];
+  ValueId whole =
+      sum.whole == kNone ? last.results[0] : replacements.resolve(sum.whole);
+  if (whole != last.results[0]) {
+    for (OpId id : ops)
+      if (sum.factor() == 1)
+        removeReduction(graph.ops[id]);
+      else
+        scale(graph.ops[id], sum.factor());
+    return addGradient(param, whole, sum.axes);
+  }
+  ValueId value = replacements.resolve(last.operands[0]);
   const FlatOp *def = graph.defOf(value);
   bool canMark = def && !graph.values[value].isStatic &&
                  !isCommunication(def->kind) && uses.of(value).size() == 1 &&
                  !isOutput(value) && graph.sameShape(value, valueOf(param));
-  if (factor == 1 && canMark) {
-    op.isDead = true;
-    replacements.add(op.results[0], value);
-  } else {
-    op.kind = OpKind::Scale;
-    op.factor = factor;
-    op.bytes = 2 * bytesOf(graph.values[value].type);
-    // The factor is named after the op that it scales.
-    if (def && def->source) {
-      op.loc = def->loc;
-      op.callScope = def->callScope;
-    }
-    // Exporters reduce some gradients in another shape, with a dimension of 1.
-    value = op.results[0];
-    graph.values[value].type = graph.values[value].type.clone(
-        graph.values[valueOf(param)].type.getShape());
+  if (sum.factor() == 1 && canMark) {
+    removeReduction(last);
+    return addGradient(param, value, sum.axes);
   }
-  return addGradient(param, value, reduction.axes);
+  scale(last, sum.factor());
+  // Exporters reduce some gradients in another shape, with a dimension of 1.
+  graph.values[whole].type = graph.values[whole].type.clone(
+      graph.values[valueOf(param)].type.getShape());
+  return addGradient(param, whole, sum.axes);
 }
 
 LogicalResult GradientFinder::addGradient(unsigned param, ValueId value,

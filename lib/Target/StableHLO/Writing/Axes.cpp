@@ -14,8 +14,7 @@ using namespace bagua::importer;
 
 /// Whether the step treats the mesh as one group and nothing distinguishes its
 /// axes.
-static bool isPurelyDataParallel(const Graph &graph,
-                                 const ImportedStep &model) {
+static bool usesMeshAsWhole(const Graph &graph, const ImportedStep &model) {
   AxisMask all = graph.mesh.allAxes();
   auto isWhole = [&](AxisMask mask) { return mask == 0 || mask == all; };
   for (const StepArgument &argument : model.arguments)
@@ -31,7 +30,7 @@ static bool isPurelyDataParallel(const Graph &graph,
     if (!op.isDead && isCommunication(op.kind) &&
         (op.kind != OpKind::AllReduce || op.collective.axes != all))
       return false;
-  return model.dataAxes == all && !model.dependsOnMesh;
+  return model.dataAxes == all;
 }
 
 static std::string textOf(ClusterOp cluster) {
@@ -47,9 +46,16 @@ FailureOr<AxisMap> AxisMap::get(const Graph &graph, const ImportedStep &model,
   AxisMap map;
   map.cluster = cluster;
   map.groups.resize(graph.mesh.axes.size());
-  if (isPurelyDataParallel(graph, model)) {
+  if (usesMeshAsWhole(graph, model)) {
     for (unsigned i = 0; i < cluster.getAxisCount(); ++i)
       map.groups[0].push_back(i);
+    int64_t exported = graph.mesh.sizeOf(graph.mesh.allAxes());
+    if (model.dependsOnMesh && map.sizeOf(1) != exported)
+      return emitError(graph.loc)
+             << "expected a cluster of " << exported
+             << " ranks, as the exported mesh " << graph.mesh.str()
+             << " has, since a state depends on a sum over the ranks, found "
+             << textOf(cluster);
     return map;
   }
   std::vector<int64_t> sizes;
