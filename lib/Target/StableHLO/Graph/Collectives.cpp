@@ -190,13 +190,15 @@ componentsOf(const std::vector<int64_t> &pairs) {
 }
 
 FailureOr<std::vector<Sharding>>
-bagua::importer::shardingsOfGroups(const Graph &graph) {
+bagua::importer::shardingsOfGroups(const Graph &graph, bool withPairs) {
   std::vector<Sharding> shardings;
   llvm::DenseSet<Attribute> seen;
   for (const FlatOp &op : graph.ops) {
     if (!isCommunication(op.kind))
       continue;
     bool isPermute = op.kind == OpKind::Permute;
+    if (isPermute && !withPairs)
+      continue;
     Attribute attr = op.source->getAttr(isPermute ? "source_target_pairs"
                                                   : "replica_groups");
     if (!attr || !seen.insert(attr).second)
@@ -309,9 +311,7 @@ LogicalResult bagua::importer::resolveGroups(Graph &graph) {
       found = known.try_emplace(attr, *axes).first;
     }
     op.collective.axes = found->second;
-    if (op.kind == OpKind::AllReduce)
-      continue;
-    if (failed(expectSorted(graph, op)))
+    if (op.kind != OpKind::AllReduce && failed(expectSorted(graph, op)))
       return failure();
     if (!op.collective.axes)
       makeCopy(op);

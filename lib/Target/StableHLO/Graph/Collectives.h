@@ -15,8 +15,10 @@ namespace bagua::importer {
 mlir::LogicalResult readCollective(mlir::Operation *op, OpKind kind,
                                    Collective &collective);
 
-/// The ways in which the groups of collectives cut the device list.
-mlir::FailureOr<std::vector<Sharding>> shardingsOfGroups(const Graph &graph);
+/// The ways in which the groups of collectives cut the device list;
+/// `withPairs`: also those of devices that permutations connect.
+mlir::FailureOr<std::vector<Sharding>> shardingsOfGroups(const Graph &graph,
+                                                         bool withPairs);
 
 /// Matches the replica_groups of every collective against the graph's mesh.
 mlir::LogicalResult resolveGroups(Graph &graph);

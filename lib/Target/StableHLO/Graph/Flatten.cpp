@@ -484,11 +484,16 @@ LogicalResult Flattener::buildMesh() {
            << graph.partitions
            << " partitions left to a partitioner; export_step.py runs XLA's "
               "partitioner first";
-  FailureOr<std::vector<Sharding>> groups = shardingsOfGroups(graph);
+  // Pairs of a permutation run along whole axes of a mesh that the text has.
+  FailureOr<std::vector<Sharding>> groups =
+      shardingsOfGroups(graph, /*withPairs=*/!namedMesh);
   if (failed(groups))
     return failure();
   if (namedMesh) {
-    graph.mesh = cutAxes(*namedMesh, *groups);
+    bool isWhole =
+        namedMesh->axes.size() <= kMaxAxes &&
+        namedMesh->sizeOf(namedMesh->allAxes()) == graph.deviceCount();
+    graph.mesh = isWhole ? cutAxes(*namedMesh, *groups) : *namedMesh;
   } else {
     shardings.insert(shardings.end(), groups->begin(), groups->end());
     FailureOr<Mesh> mesh =
@@ -497,10 +502,12 @@ LogicalResult Flattener::buildMesh() {
       return failure();
     graph.mesh = *mesh;
   }
-  if (graph.mesh.sizeOf(graph.mesh.allAxes()) != graph.deviceCount() &&
-      graph.deviceCount() > 1)
+  if (graph.mesh.axes.size() > kMaxAxes ||
+      (graph.mesh.sizeOf(graph.mesh.allAxes()) != graph.deviceCount() &&
+       graph.deviceCount() > 1))
     return emitError(graph.loc) << "expected a mesh of " << graph.deviceCount()
-                                << " devices, found " << graph.mesh.str();
+                                << " devices on at most " << kMaxAxes
+                                << " axes, found " << graph.mesh.str();
   for (Argument &argument : graph.arguments) {
     FailureOr<AxisMask> mask =
         axesOfSharding(argument.loc, graph.mesh, argument.sharding);

@@ -9,6 +9,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <limits>
 #include <set>
 
 using namespace mlir;
@@ -18,7 +19,9 @@ int64_t Mesh::sizeOf(AxisMask mask) const {
   int64_t size = 1;
   for (auto [index, axis] : llvm::enumerate(axes))
     if (mask >> index & 1)
-      size *= axis.size;
+      size = axis.size > std::numeric_limits<int64_t>::max() / size
+                 ? std::numeric_limits<int64_t>::max()
+                 : size * axis.size;
   return size;
 }
 
@@ -303,6 +306,9 @@ Mesh bagua::importer::cutAxes(const Mesh &mesh, ArrayRef<Sharding> groups) {
       cuts.insert(factor.stride);
       cuts.insert(factor.stride * factor.size);
     }
+  std::set<std::string> names;
+  for (const MeshAxis &axis : mesh.axes)
+    names.insert(axis.name);
   Mesh result;
   int64_t end = mesh.sizeOf(mesh.allAxes());
   for (const MeshAxis &axis : mesh.axes) {
@@ -314,11 +320,17 @@ Mesh bagua::importer::cutAxes(const Mesh &mesh, ArrayRef<Sharding> groups) {
         strides.insert(strides.begin(), cut);
     strides.push_back(begin);
     std::vector<MeshAxis> parts;
+    int64_t number = 0;
+    auto nextName = [&] {
+      while (true)
+        if (std::string name = axis.name + "." + std::to_string(number++);
+            !names.count(name))
+          return name;
+    };
     for (int64_t last = end; int64_t stride : strides) {
       if (last % stride != 0)
         break;
-      parts.push_back({axis.name + "." + std::to_string(parts.size()),
-                       last / stride, axis.name});
+      parts.push_back({nextName(), last / stride, axis.name});
       last = stride;
     }
     if (parts.size() == 1 || parts.size() < strides.size())

@@ -19,6 +19,7 @@ namespace bagua::importer {
 
 /// A set of mesh axes, bit i for axis i.
 using AxisMask = uint32_t;
+inline constexpr size_t kMaxAxes = 31;
 
 struct MeshAxis {
   std::string name;
@@ -32,6 +33,7 @@ struct Mesh {
   std::vector<MeshAxis> axes;
 
   AxisMask allAxes() const { return (AxisMask(1) << axes.size()) - 1; }
+  /// The number of devices along the axes, or the largest integer.
   int64_t sizeOf(AxisMask mask) const;
   /// The place of a device, by its coordinates, in its group along these axes.
   int64_t placeOf(int64_t device, AxisMask mask) const;

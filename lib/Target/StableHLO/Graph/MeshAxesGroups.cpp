@@ -13,6 +13,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace bagua::importer;
@@ -179,9 +180,17 @@ bagua::importer::groupsOfMeshAxes(Operation *op, OpaqueAttr attr,
   if (!parser.missingMesh.empty())
     return emitError(op->getLoc()) << "expected a mesh of the module, found '@"
                                    << parser.missingMesh << "'";
-  if (parser.mesh.sizeOf(parser.mesh.allAxes()) != devices)
-    return emitError(op->getLoc()) << "expected a mesh of " << devices
-                                   << " devices, found " << parser.mesh.str();
+  std::set<std::string> names;
+  for (const MeshAxis &axis : parser.mesh.axes)
+    if (!names.insert(axis.name).second)
+      return emitError(op->getLoc())
+             << "expected unique names of axes, found '" << axis.name
+             << "' twice in " << parser.mesh.str();
+  if (parser.mesh.axes.size() > kMaxAxes ||
+      parser.mesh.sizeOf(parser.mesh.allAxes()) != devices)
+    return emitError(op->getLoc())
+           << "expected a mesh of " << devices << " devices on at most "
+           << kMaxAxes << " axes, found " << parser.mesh.str();
   std::vector<Sharding::Factor> factors;
   int64_t size = 1;
   for (const AxisRef &axis : parser.axes) {
