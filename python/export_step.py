@@ -10,11 +10,13 @@ makes the communication), jax.pmap or jax.shard_map; its params and its optimize
     bagua-translate --import-stablehlo OUT.mlir
 
 in the form that reads: one module, all ops in the generic form, with locations, which have the names. With --devices
-that many virtual CPU devices stand for the real ones. Needs JAX 0.4.35 or later.
+that many virtual CPU devices stand for the real ones. Needs JAX 0.4.35 or later; 0.12 is the newest that was tried.
 """
 import argparse
 import importlib.util
+import math
 import os
+import re
 import sys
 
 
@@ -48,6 +50,18 @@ def text_of(step, arguments):
     return text, hints
 
 
+def described(text, arguments):
+    """What was exported, for the user."""
+    import jax
+    import numpy
+    name = re.search(r'sym_name = "([^"]*)"', text).group(1)
+    devices = math.prod(int(count) for count in re.findall(r"mhlo\.num_(?:partitions|replicas) = (\d+)", text))
+    leaves = jax.tree.leaves(arguments)
+    size = sum(math.prod(leaf.shape) * numpy.dtype(leaf.dtype).itemsize for leaf in leaves if hasattr(leaf, "shape") and not
+               jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key))
+    return f"step '{name}' for {devices} device{'s' if devices != 1 else ''}, with {len(leaves)} arguments of {size / 1e6:.6g} MB"
+
+
 def main():
     parser = argparse.ArgumentParser(prog="export_step", description=__doc__.splitlines()[0])
     parser.add_argument("step", metavar="FILE.py[:FUNCTION]")
@@ -63,6 +77,7 @@ def main():
     text, hints = text_of(*made)
     with open(given.out, "w", encoding="utf-8") as file:
         file.write(text)
+    print(f"{given.out}: {described(text, made[1])}\nnext: bagua-translate --import-stablehlo {given.out} --summary")
     for hint in hints:
         print(f"export_step: {hint}", file=sys.stderr)
 

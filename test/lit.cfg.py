@@ -22,7 +22,7 @@ if os.environ.get("BAGUA_FULL_TESTS"):
 # XLA can compare numbers, an older JAX exports texts, and so does PyTorch: scripts/setup installs them.
 cache = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "bagua")
 config.substitutions.append(("%torchrun", os.path.join(cache, "torch", "bin", "torchrun")))
-for name in ("jax-old", "jax", "torch"):
+for name in ("jax-new", "jax-old", "jax", "torch"):
     python = os.path.join(cache, name, "bin", "python")
     if os.path.exists(python):
         config.available_features.add(name)

@@ -530,6 +530,22 @@ static bool isStateChecked(uint32_t state,
   });
 }
 
+/// The number of tensors that come back, and of states that are checked. Inputs
+/// come back as they were given from any plan.
+static int64_t countChecked(const Plan &plan,
+                            const std::map<uint32_t, int64_t> &returned,
+                            const std::vector<uint32_t> &states,
+                            const std::vector<RankFindings> &ranks) {
+  return std::count_if(returned.begin(), returned.end(),
+                       [&](auto &entry) {
+                         return tensorAt(plan, entry.first).role() !=
+                                fb::Role::Input;
+                       }) +
+         std::count_if(states.begin(), states.end(), [&](uint32_t state) {
+           return isStateChecked(state, ranks);
+         });
+}
+
 /// The tensors that some rank can't check, and since when.
 static std::vector<std::string>
 listUnchecked(const Plan &plan, const std::vector<RankFindings> &ranks) {
@@ -595,17 +611,7 @@ CheckResult mergeChecks(const Plan &plan,
   for (int64_t step = 0; step < steps; ++step)
     for (uint32_t tensor : returned[runtime::stepOf(plan.root(), step)])
       ++expected[tensor];
-  const std::vector<uint32_t> states = first.changedStates();
-  // Inputs come back as they were given from any plan.
-  result.tensors =
-      std::count_if(expected.begin(), expected.end(),
-                    [&](auto &entry) {
-                      return tensorAt(plan, entry.first).role() !=
-                             fb::Role::Input;
-                    }) +
-      std::count_if(states.begin(), states.end(), [&](uint32_t state) {
-        return isStateChecked(state, ranks);
-      });
+  result.tensors = countChecked(plan, expected, first.changedStates(), ranks);
   if (result.tensors == 0)
     result.fail(0, "nothing was checked: expected a promise of the plan's "
                    "contract that can be checked, found none");

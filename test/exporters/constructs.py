@@ -367,7 +367,9 @@ def loss_scaling_cond():
 
 
 def wide_biases(params):
-    """What is summed where it is broadcast is summed in the type of the sum."""
+    """What is summed where it is broadcast is summed in the type of the sum, up to JAX 0.10."""
+    if jax.__version_info__ >= (0, 11):
+        return paths(params)
     return {path: leaf.astype(jnp.float32) if path.endswith("bias") else leaf for path, leaf in paths(params).items()}
 
 

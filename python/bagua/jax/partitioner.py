@@ -44,10 +44,9 @@ def partitioned(lowered: jax.stages.Lowered) -> ir.Module:
             make_readable(each, groups)
             unpack_tuples(each)
         returned = unpack_results(function)
-        inner = [in_order(ir.StringAttr(ir.DictAttr(attributes)["mhlo.sharding"]).value)
-                 for attributes in ir.ArrayAttr(function.attributes["arg_attrs"])]
-        outer = [in_order(layout) for layout in
-                 re.findall(r"\{[^{}]*\}", ir.StringAttr(part.operation.attributes["mhlo.spmd_output_sharding"]).value)]
+        inner = [in_order(tiled(layout)) for layout in parameter_layouts(function, part)]
+        outer = [in_order(tiled(layout)) for layout in
+                 layouts_in(ir.StringAttr(part.operation.attributes["mhlo.spmd_output_sharding"]).value)]
         main = function_of(whole, "main")
         kinds = [value.type for value in list(entry(main).operations)[-1].operands]
         empty(whole, main)
@@ -152,6 +151,60 @@ def groups_by_channel(text: str) -> Groups:
         count = math.prod(sizes[name] for name in re.findall(r"'([^']*)'", axes))
         found[channel] = numpy.ascontiguousarray(devices.reshape(-1, count))
     return found
+
+
+def parameter_layouts(function: ir.Operation, module: ir.Module) -> list[str]:
+    """The layouts of the function's arguments, which newer partitioners write to the module."""
+    if "arg_attrs" in function.attributes:
+        return [ir.StringAttr(ir.DictAttr(attributes)["mhlo.sharding"]).value for attributes in ir.ArrayAttr(function.attributes["arg_attrs"])]
+    return [ir.StringAttr(layout).value for layout in ir.ArrayAttr(module.operation.attributes["mhlo.spmd_parameters_shardings"])]
+
+
+def layouts_in(text: str) -> list[str]:
+    """The layouts of {{replicated}, {mesh['a'=2], [{'a'}, {}]}}, or the one that the text is."""
+    text = re.sub(r"/\*.*?\*/", "", text)
+    if not text.startswith("{{"):
+        return [text]
+    found, depth = [""], 0
+    for letter in text[1:-1]:
+        depth += (letter == "{") - (letter == "}")
+        if letter == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += letter
+    return [layout.strip() for layout in found]
+
+
+def tiled(layout: str) -> str:
+    """A layout that names the axes of a mesh, as one of tiles: {mesh['a'=2,'b'=4], [{'b'}, {}]} is
+    {devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}. Others stay as they are."""
+    named = re.fullmatch(r"\{mesh\[([^\]]*)\](?:, device_ids=\(\[([\d,]+)\](?:T\(([\d,]+)\))?\))?, (.*)\}", layout)
+    if not named:
+        return layout
+    mesh, dims, order, cut = named.groups()
+    sizes = {name: int(size) for name, size in re.findall(r"'([^']*)'=(\d+)", mesh)}
+    if cut == "replicated":
+        return "{replicated}"
+    if not re.fullmatch(r"\[(?:\{(?:'[^']*'(?:, ?)?)*\}(?:, ?)?)*\](?:, replicated=\{[^{}]*\})?", cut):
+        sys.exit(f"expected a layout by whole axes of a mesh, found {layout}")
+    names = list(sizes)
+    by_dimension = [re.findall(r"'([^']*)'", axes) for axes in re.findall(r"\{([^{}]*)\}", cut.split("]", maxsplit=1)[0])]
+    cutting = [name for axes in by_dimension for name in axes]
+    rest = [name for name in names if name not in cutting]
+    # Devices in the mesh's order are an array of the sizes `along`, transposed.
+    along, turned = list(sizes.values()), list(range(len(sizes)))
+    if dims:
+        along, turned = numbers_of(dims), numbers_of(order) if order else list(range(len(numbers_of(dims))))
+        if [along[at] for at in turned] != list(sizes.values()):
+            sys.exit(f"expected a mesh whose axes are those of the device list, found {layout}")
+    if not cutting:
+        return "{replicated}"
+    left = math.prod(sizes[name] for name in rest)
+    tile = [math.prod(sizes[name] for name in axes) for axes in by_dimension] + ([left] if left > 1 else [])
+    places = [turned[names.index(name)] for name in cutting + rest]
+    is_sorted = places == list(range(len(places)))
+    return (f"{{devices=[{','.join(map(str, tile))}]<=[{','.join(map(str, along))}]"
+            f"{'' if is_sorted else 'T(' + ','.join(map(str, places)) + ')'}{' last_tile_dim_replicate' if left > 1 else ''}}}")
 
 
 def in_order(layout: str) -> str:
