@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/FunctionExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 #include <map>
@@ -57,30 +58,49 @@ static bool canShare(AllReduceOp reduce) {
          reduce.getInput().hasOneUse();
 }
 
-/// The ops that lead to a gradient.
-static llvm::DenseSet<Operation *> behindGradients(StepOp step) {
+/// The ops that lead to an op of which `isEnd` says so.
+static llvm::DenseSet<Operation *>
+leadingTo(StepOp step, llvm::function_ref<bool(Operation *)> isEnd) {
   llvm::DenseSet<Operation *> found;
-  for (Operation &op : llvm::reverse(step.getBody().front())) {
-    bool leads = llvm::any_of(op.getResults(), getGradientParam) ||
-                 llvm::any_of(op.getUsers(), [&](Operation *user) {
-                   return found.contains(user);
-                 });
-    if (leads)
+  for (Operation &op : llvm::reverse(step.getBody().front()))
+    if (llvm::any_of(op.getUsers(), [&](Operation *user) {
+          return found.contains(user) || isEnd(user);
+        }))
       found.insert(&op);
-  }
   return found;
 }
 
+/// Says which reductions the step goes on to compute from. Without gradients,
+/// those are gradients' in all but name that lead to a state and to no other
+/// reduction.
+static llvm::unique_function<bool(AllReduceOp)> findWaitedFor(StepOp step) {
+  auto makesGradient = [](Operation *op) {
+    return llvm::any_of(op->getResults(), getGradientParam);
+  };
+  auto ops = llvm::make_pointer_range(step.getBody().front());
+  llvm::DenseSet<Operation *> behind;
+  if (llvm::any_of(ops, makesGradient)) {
+    behind = leadingTo(step, makesGradient);
+    return [behind = std::move(behind)](AllReduceOp reduce) {
+      return behind.contains(reduce);
+    };
+  }
+  behind = leadingTo(step, llvm::IsaPred<AllReduceOp>);
+  llvm::DenseSet<Operation *> ahead = leadingTo(step, llvm::IsaPred<YieldOp>);
+  return [behind = std::move(behind),
+          ahead = std::move(ahead)](AllReduceOp reduce) {
+    return behind.contains(reduce) || !ahead.contains(reduce);
+  };
+}
+
 SmallVector<AllReduceOp> bagua::findStatistics(StepOp step) {
-  llvm::DenseSet<Operation *> isBehind = behindGradients(step);
+  auto isWaitedFor = findWaitedFor(step);
   SmallVector<AllReduceOp> statistics;
-  if (isBehind.empty())
-    return statistics; // without gradients, no reduction is a mere statistic
   for (auto reduce : step.getBody().front().getOps<AllReduceOp>()) {
     Value input = reduce.getInput();
     if (isa_and_nonnull<ComputeOp>(input.getDefiningOp()) &&
         !getGradientParam(input) && canShare(reduce) &&
-        !reduce.getOutput().use_empty() && !isBehind.contains(reduce))
+        !reduce.getOutput().use_empty() && !isWaitedFor(reduce))
       statistics.push_back(reduce);
   }
   return statistics;

@@ -26,8 +26,9 @@ bool canNarrow(AllReduceOp reduce);
 
 /// The all_reduces of statistics: of values that compute makes for them alone,
 /// if nothing that a gradient is computed from waits for the result (the
-/// running means of batch normalisation, a loss). In block order; empty for a
-/// step without gradients. O(ops).
+/// running means of batch normalisation, a loss). In a step without gradients,
+/// those that lead to a state and to no other reduction. In block order.
+/// O(ops).
 llvm::SmallVector<AllReduceOp> findStatistics(StepOp step);
 
 /// The all_reduce of a gradient or statistic, and when its operand is ready.
