@@ -258,6 +258,39 @@ def own_mean_of_product():
     return by_hand(combine, mean, gradients=paths(mlp_params()))
 
 
+def flattened(comm, tree, combine):
+    from jax.flatten_util import ravel_pytree
+    flat, unravel = ravel_pytree(tree)
+    return unravel(combine(comm, flat))
+
+
+@construct
+def flat_bucket():
+    """Gradients are averaged as one tensor; those that arrive summed are only divided so."""
+    return by_hand(lambda comm, grads: flattened(comm, grads, mean), mean, gradients=paths(mlp_params()), gradients_checked={})
+
+
+@construct
+def flat_bucket_summed():
+    return by_hand(lambda comm, grads: flattened(comm, grads, total), total, rate=0.01, gradients=paths(mlp_params()),
+                   gradients_checked={})
+
+
+@construct
+def tied_weights():
+    """A param with two uses, one of them transposed."""
+    def loss(comm, params, batch):
+        hidden = jnp.tanh(batch["x"] @ params["table"] + params["bias"])
+        return jnp.mean((hidden @ params["table"].T - batch["x"]) ** 2)
+
+    def run(comm, params, batch):
+        value, grads = jax.value_and_grad(lambda p: loss(comm, p, batch))(params)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, comm.mean(grads)), comm.mean(value)
+
+    params = {"table": jax.random.normal(key(5), (WIDTH, CLASSES)), "bias": jnp.zeros((CLASSES,))}
+    return Step(run, {"params": params}, {"x": data()["x"]}, gradients=paths(params))
+
+
 @construct
 def token_weighted():
     """psum(g * n) / psum(n)."""

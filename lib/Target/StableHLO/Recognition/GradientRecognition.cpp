@@ -181,7 +181,8 @@ std::string GradientFinder::whyNoGradient(OpId id, int32_t &param) const {
     return "the next value of '" + model.arguments[reachedOne].name +
            "' is computed from no state's old value";
   param = reachedOne;
-  if (op.collective.kind != ReduceKind::Sum)
+  if (op.collective.kind != ReduceKind::Sum &&
+      op.collective.kind != ReduceKind::Mean)
     return "it is no sum";
   if (op.collective.axes & ~model.dataAxes)
     return "it is over axes that are no data axes, too";

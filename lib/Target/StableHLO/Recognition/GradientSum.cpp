@@ -98,9 +98,12 @@ bool SumReader::append(OpId id, GradientSum &sum) const {
   }
   sum.ops.push_back(id);
   sum.axes |= op.collective.axes;
-  sum.size *= static_cast<double>(graph.mesh.sizeOf(op.collective.axes));
-  if (std::optional<Division> division =
-          findDivision(graph, uses, op.results[0])) {
+  auto size = static_cast<double>(graph.mesh.sizeOf(op.collective.axes));
+  sum.size *= size;
+  if (op.collective.kind == ReduceKind::Mean) {
+    sum.divisor *= size;
+  } else if (std::optional<Division> division =
+                 findDivision(graph, uses, op.results[0])) {
     sum.divisor *= division->divisor;
     sum.divisions.push_back(*division);
   }
@@ -114,13 +117,19 @@ bool SumReader::addUp(ArrayRef<OpId> ids, GradientSum &sum) const {
   sum.ops.assign(ids.begin(), ids.end());
   sum.axes = graph.ops[ids.front()].collective.axes;
   sum.size = static_cast<double>(graph.mesh.sizeOf(sum.axes));
+  ReduceKind kind = graph.ops[ids.front()].collective.kind;
   SmallVector<ValueId> results, quotients;
   for (OpId id : ids) {
-    if (graph.ops[id].collective.axes != sum.axes)
+    const FlatOp &op = graph.ops[id];
+    if (op.collective.axes != sum.axes || op.collective.kind != kind)
       return false;
-    results.push_back(graph.ops[id].results[0]);
+    results.push_back(op.results[0]);
   }
   sum.whole = meetingOf(results);
+  if (kind == ReduceKind::Mean) {
+    sum.divisor = sum.size;
+    return sum.whole != kNone;
+  }
   if (sum.whole != kNone)
     results = {sum.whole};
   for (ValueId result : results) {

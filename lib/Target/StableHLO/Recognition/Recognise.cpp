@@ -8,6 +8,7 @@
 #include "StableHLO/Recognition/Recognise.h"
 
 #include "StableHLO/Graph/Flatten.h"
+#include "StableHLO/Recognition/FlatBuckets.h"
 #include "StableHLO/Recognition/FoldReductions.h"
 #include "StableHLO/Recognition/GradientRecognition.h"
 #include "StableHLO/Recognition/Rewrites.h"
@@ -25,6 +26,7 @@ FailureOr<ImportedStep> bagua::importer::recognise(Graph &graph,
   if (failed(findState(graph, mapping, model)))
     return failure();
   foldReshapeRoundTrips(graph);
+  splitBuckets(graph);
   foldReduceScatters(graph, model);
   if (failed(findGradients(graph, mapping, model)))
     return failure();
