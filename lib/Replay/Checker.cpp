@@ -372,8 +372,6 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates, bool isInNext,
     return leaveUnchecked(tensor, *agreement.broadcast,
                           "a broadcast takes one rank's values, and the ranks' "
                           "differ");
-  if (!events.empty())
-    ++own.checkedSteps[tensor];
   ElementRange range = rangeOf(tensor);
   if (isEqualInGroup(plan, relation, tensor) &&
       agreement.isAlong(axesOf(relation))) {
@@ -395,6 +393,8 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates, bool isInNext,
                            "of it, so it can't be checked",
                            tensorAt(plan, tensor).name()->str(), rank));
   }
+  if (!events.empty())
+    ++own.checkedSteps[tensor];
   const DataType type = typeOf(tensorAt(plan, tensor));
   std::vector<std::byte> first(tolerance > 0 ? kPiece * dataTypeBytes(type)
                                              : 0);

@@ -155,8 +155,8 @@ Attribute ArgumentAttr::parse(AsmParser &parser, Type) {
   if (succeeded(parser.parseOptionalKeyword("varies")) &&
       parseAxes(parser, varies))
     return nullptr;
-  if (succeeded(parser.parseOptionalKeyword("counted")) &&
-      parser.parseString(&counted))
+  bool isCounted = succeeded(parser.parseOptionalKeyword("counted"));
+  if (isCounted && parser.parseString(&counted))
     return nullptr;
   if (succeeded(parser.parseOptionalKeyword("at")) && parsePlace(parser, place))
     return nullptr;
@@ -164,8 +164,7 @@ Attribute ArgumentAttr::parse(AsmParser &parser, Type) {
     return nullptr;
   MLIRContext *context = parser.getContext();
   return get(context, *role, StringAttr::get(context, name), varies,
-             counted.empty() ? nullptr : StringAttr::get(context, counted),
-             place);
+             isCounted ? StringAttr::get(context, counted) : nullptr, place);
 }
 
 void ArgumentAttr::print(AsmPrinter &printer) const {

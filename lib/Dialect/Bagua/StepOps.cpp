@@ -223,8 +223,8 @@ parseStepArgument(OpAsmParser &parser,
   if (succeeded(parser.parseOptionalKeyword("varies")) &&
       parseAxes(parser, varies))
     return failure();
-  if (succeeded(parser.parseOptionalKeyword("counted")) &&
-      parser.parseString(&counted))
+  bool isCounted = succeeded(parser.parseOptionalKeyword("counted"));
+  if (isCounted && parser.parseString(&counted))
     return failure();
   if (succeeded(parser.parseOptionalKeyword("at")) && parsePlace(parser, place))
     return failure();
@@ -232,7 +232,7 @@ parseStepArgument(OpAsmParser &parser,
     return failure();
   infos.push_back(ArgumentAttr::get(
       context, *role, StringAttr::get(context, name), varies,
-      counted.empty() ? nullptr : StringAttr::get(context, counted), place));
+      isCounted ? StringAttr::get(context, counted) : nullptr, place));
   return success();
 }
 

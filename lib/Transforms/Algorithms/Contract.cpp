@@ -267,9 +267,10 @@ void bagua::promiseExchanged(StepOp step,
     auto stepOp = dyn_cast<StepOpInterface>(op);
     if (!stepOp || (!stepOp.getRelation() && !endsInGather(&op)))
       continue; // no check would know
-    // A state that is reduced stays in its place, without a name of its own.
+    // A state that is reduced, and not used any more, stays in its place.
     auto state = dyn_cast<BlockArgument>(sourceOf(op.getResult(0)));
-    if (state && next.of(state) == op.getResult(0))
+    if (state && next.of(state) == op.getResult(0) &&
+        llvm::all_of(op.getUsers(), llvm::IsaPred<YieldOp>))
       continue;
     Value given =
         isOwnGather(&op) ? sourceOf(op.getResult(0)) : op.getOperand(0);

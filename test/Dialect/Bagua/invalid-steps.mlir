@@ -31,6 +31,15 @@ bagua.step @s on @pod data [node] (optimizer %t "t" : tensor<1xi32>, optimizer %
 
 // -----
 
+// It has a name.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+// expected-error @+1 {{expected a number of the optimizer's state as the count of "m", found ""}}
+bagua.step @s on @pod data [node] (optimizer %m "m" counted "" : tensor<8xf32>) {
+  bagua.yield %m : tensor<8xf32>
+}
+
+// -----
+
 // Consistency of servers is one of three.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 // expected-error @+1 {{expected bsp, asp or ssp(steps), found 'eventual'}}

@@ -240,6 +240,15 @@ FailureOr<Sharding> bagua::importer::parseGspmdSharding(Location loc,
   return sharding;
 }
 
+LogicalResult bagua::importer::verifyNames(Location loc, const Mesh &mesh) {
+  std::set<std::string> names;
+  for (const MeshAxis &axis : mesh.axes)
+    if (!names.insert(axis.name).second)
+      return emitError(loc) << "expected unique names of axes, found '"
+                            << axis.name << "' twice in " << mesh.str();
+  return success();
+}
+
 Mesh Mesh::only(AxisMask mask) const {
   Mesh mesh;
   for (auto [index, axis] : llvm::enumerate(axes))
@@ -396,6 +405,8 @@ FailureOr<Mesh> bagua::importer::parseShardyMesh(Location loc, StringRef text) {
       return emitError(loc) << "expected \"axis\"=size, found '" << item << "'";
     mesh.axes.push_back({name.drop_front().drop_back().str(), size});
   }
+  if (failed(verifyNames(loc, mesh)))
+    return failure();
   return mesh;
 }
 

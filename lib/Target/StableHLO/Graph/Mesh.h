@@ -53,6 +53,9 @@ struct Mesh {
   matchPairs(const std::vector<int64_t> &pairs, AxisMask mask) const;
 };
 
+/// Fails, with an error, if two axes have one name.
+mlir::LogicalResult verifyNames(mlir::Location loc, const Mesh &mesh);
+
 /// How a value is cut: the axes that cut its dimensions. GSPMD's tilings name
 /// no axes; they are factors of the device list, as strides in device ids.
 struct Sharding {

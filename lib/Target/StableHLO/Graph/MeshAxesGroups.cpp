@@ -13,7 +13,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
-#include <set>
 
 using namespace mlir;
 using namespace bagua::importer;
@@ -180,12 +179,8 @@ bagua::importer::groupsOfMeshAxes(Operation *op, OpaqueAttr attr,
   if (!parser.missingMesh.empty())
     return emitError(op->getLoc()) << "expected a mesh of the module, found '@"
                                    << parser.missingMesh << "'";
-  std::set<std::string> names;
-  for (const MeshAxis &axis : parser.mesh.axes)
-    if (!names.insert(axis.name).second)
-      return emitError(op->getLoc())
-             << "expected unique names of axes, found '" << axis.name
-             << "' twice in " << parser.mesh.str();
+  if (failed(verifyNames(op->getLoc(), parser.mesh)))
+    return failure();
   if (parser.mesh.axes.size() > kMaxAxes ||
       parser.mesh.sizeOf(parser.mesh.allAxes()) != devices)
     return emitError(op->getLoc())

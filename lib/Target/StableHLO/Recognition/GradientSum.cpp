@@ -95,6 +95,7 @@ bool SumReader::append(OpId id, GradientSum &sum) const {
       last = graph.ops[sum.divisions.back().op].results[0];
     if ((sum.axes & op.collective.axes) || !isOnlyUse(last, id))
       return false;
+    sum.isDividedBetween = sum.divisor != 1;
   }
   sum.ops.push_back(id);
   sum.axes |= op.collective.axes;
@@ -130,6 +131,7 @@ bool SumReader::addUp(ArrayRef<OpId> ids, GradientSum &sum) const {
     sum.divisor = sum.size;
     return sum.whole != kNone;
   }
+  sum.isDividedBetween = sum.whole == kNone;
   if (sum.whole != kNone)
     results = {sum.whole};
   for (ValueId result : results) {
@@ -152,10 +154,18 @@ bool SumReader::addUp(ArrayRef<OpId> ids, GradientSum &sum) const {
 /// already contains the terms of other ranks, which the all_to_all of the
 /// backward pass has added. Any other number does not belong to the reduction.
 bool SumReader::isMean(const GradientSum &sum) const {
-  for (AxisMask axes = 0; axes <= graph.mesh.allAxes(); ++axes)
-    if (!(sum.axes & ~axes) &&
-        sum.divisor == static_cast<double>(graph.mesh.sizeOf(axes)))
+  SmallVector<AxisMask> further;
+  for (size_t axis = 0; axis < graph.mesh.axes.size(); ++axis)
+    if (!(sum.axes >> axis & 1) && graph.mesh.axes[axis].size > 1)
+      further.push_back(AxisMask(1) << axis);
+  for (size_t some = 0; some < size_t(1) << further.size(); ++some) {
+    AxisMask axes = sum.axes;
+    for (auto [index, axis] : llvm::enumerate(further))
+      if (some >> index & 1)
+        axes |= axis;
+    if (sum.divisor == static_cast<double>(graph.mesh.sizeOf(axes)))
       return true;
+  }
   return false;
 }
 
@@ -166,8 +176,7 @@ std::string SumReader::whyNoMultiple(const GradientSum &sum) const {
   Type element =
       graph.values[graph.ops[sum.ops.back()].results[0]].type.getElementType();
   bool isWide = element.isF32() || element.isF64() || element.isBF16();
-  bool isDividedInBetween = sum.ops.size() > 1 && !sum.divisions.empty();
-  if (llvm::isPowerOf2_64(ranks) && isWide && !isDividedInBetween)
+  if (llvm::isPowerOf2_64(ranks) && isWide && !sum.isDividedBetween)
     return "";
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -181,6 +190,8 @@ std::string SumReader::whyNoMultiple(const GradientSum &sum) const {
   else if (!isWide)
     stream << ", and " << ranks << " times a term may be too large for "
            << element;
+  else
+    stream << " before all of it is added up";
   return text;
 }
 
@@ -222,7 +233,7 @@ std::string SumReader::read(ArrayRef<OpId> ids, ValueId param,
     sum = GradientSum();
     if (!addUp(ids, sum))
       return "several reductions reach it, which neither form a chain nor are "
-             "added up";
+             "just added up";
   }
   sum.isMean = isMean(sum);
   if (!sum.isMean) {
@@ -233,8 +244,13 @@ std::string SumReader::read(ArrayRef<OpId> ids, ValueId param,
     sum.divisor = 1;
   }
   ValueId whole = inPlace(sum.whole, sum, param, isInPlace);
-  if (whole == kNone && !sum.isChain)
-    return "several reductions reach it, whose sum has another shape";
+  auto shapeOf = [&](ValueId value) {
+    SmallVector<int64_t> sizes(graph.values[value].type.getShape());
+    llvm::erase(sizes, 1);
+    return sizes;
+  };
+  if (whole == kNone && (!sum.isChain || shapeOf(sum.whole) != shapeOf(param)))
+    return "it has another shape than the param";
   sum.whole = whole;
   return "";
 }

@@ -24,6 +24,8 @@ struct GradientSum {
   /// sum over the same axes, and their results are added up.
   bool isChain = true;
   bool isMean = false;
+  /// Some of it is divided before the rest is added.
+  bool isDividedBetween = false;
   /// The divisions that make a mean of the sum; none if it is no mean.
   llvm::SmallVector<Division, 1> divisions;
   AxisMask axes = 0;
