@@ -368,6 +368,39 @@ def accumulate_in_a_scan():
                 refused={"annotated": "nothing was checked"})
 
 
+@construct
+def means_in_a_scan():
+    """Four micro-batches in a loop, each with a mean of its own."""
+    batch = jax.tree.map(lambda leaf: jnp.stack([leaf] * 4), data())
+
+    def run(comm, params, batch):
+        def one(carry, micro):
+            loss, grads = jax.value_and_grad(mlp_loss)(params, micro)
+            return jax.tree.map(jnp.add, carry, comm.mean((loss, grads))), None
+        start = (jnp.float32(0), jax.tree.map(jnp.zeros_like, params))
+        (loss, grads), _ = lax.scan(one, start, batch)
+        return jax.tree.map(lambda p, g: p - 0.1 * g / 4, params, grads), loss / 4
+
+    return Step(run, {"params": mlp_params()}, batch, gradients=paths(mlp_params()), refused={"annotated": "nothing was checked"})
+
+
+@construct
+def layers_in_a_scan():
+    """Layers of one shape, stacked."""
+    def loss_of(params, batch):
+        hidden, _ = lax.scan(lambda h, layer: (jnp.tanh(apply_dense(layer, h)), None), batch["x"], params["layers"])
+        return cross_entropy(apply_dense(params["last"], hidden), batch["y"])
+
+    def run(comm, params, batch):
+        loss, grads = jax.value_and_grad(loss_of)(params, batch)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, comm.mean(grads)), comm.mean(loss)
+
+    layers = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(dense(number, WIDTH, WIDTH) for number in range(3)))
+    params = {"layers": layers, "last": dense(7, WIDTH, CLASSES)}
+    return Step(run, {"params": params}, data(), gradients=paths(params),
+                refused={"annotated": "expected no communication of the program's own between a gradient or a state"})
+
+
 def scaled(skip):
     """Loss scaling; a step whose gradients are not finite is left out."""
     def run(comm, params, opt_state, scale, batch):

@@ -42,6 +42,13 @@ llvm::cl::opt<std::string>
 llvm::cl::opt<double>
     sizeScaleOption("size-scale", llvm::cl::cat(category), llvm::cl::init(1.0),
                     llvm::cl::desc("multiplies the size of every tensor"));
+enum class Switch { Off, On };
+llvm::cl::opt<Switch> hoistOption(
+    "hoist", llvm::cl::cat(category), llvm::cl::init(Switch::On),
+    llvm::cl::desc("move sums over ranks out of loops that only add them up or "
+                   "stack them"),
+    llvm::cl::values(clEnumValN(Switch::On, "on", "the default"),
+                     clEnumValN(Switch::Off, "off", "leave them there")));
 llvm::cl::opt<std::string> dumpAfterOption(
     "dump-after", llvm::cl::cat(category),
     llvm::cl::desc("print what a stage of the import has made of the step "
@@ -60,8 +67,9 @@ llvm::cl::opt<bool> jsonOption("json", llvm::cl::cat(category),
 LogicalResult bagua::expectOptions(MLIRContext *context, StringRef translation,
                                    ArrayRef<StringRef> taken) {
   const llvm::cl::Option *const all[] = {
-      &clusterOption,   &mappingOption, &costsOption,    &sizeScaleOption,
-      &dumpAfterOption, &summaryOption, &originalOption, &jsonOption};
+      &clusterOption,   &mappingOption,   &costsOption,
+      &sizeScaleOption, &dumpAfterOption, &summaryOption,
+      &originalOption,  &jsonOption,      &hoistOption};
   for (const llvm::cl::Option *option : all)
     if (option->getNumOccurrences() > 0 &&
         !llvm::is_contained(taken, option->ArgStr))
@@ -147,7 +155,7 @@ importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
   context->printOpOnDiagnostic(false);
   if (failed(expectOptions(context, "import-stablehlo",
                            {"cluster", "mapping", "costs", "size-scale",
-                            "dump-after", "summary", "json"})))
+                            "hoist", "dump-after", "summary", "json"})))
     return failure();
   auto cluster = readCluster(clusterOption, context);
   auto mapping = readText(mappingOption, context);
@@ -158,6 +166,7 @@ importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
   options.mapping = *mapping;
   options.mappingName = mappingOption;
   options.sizeScale = sizeScaleOption;
+  options.hoists = hoistOption == Switch::On;
   if (!dumpAfterOption.empty()) {
     std::optional<ImportStage> stage =
         parseWord<ImportStage>(std::string_view(dumpAfterOption.getValue()));

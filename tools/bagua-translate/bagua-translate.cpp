@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
   mlir::registerAsmPrinterCLOptions();
   mlir::registerDefaultTimingManagerCLOptions();
   mlir::registerMLIRContextCLOptions();
-  bagua::showOnly({"cluster", "costs", "dump-after", "json", "mapping",
+  bagua::showOnly({"cluster", "costs", "dump-after", "hoist", "json", "mapping",
                    "original", "size-scale", "summary",
                    "mlir-print-debuginfo"});
   return failed(mlir::mlirTranslateMain(

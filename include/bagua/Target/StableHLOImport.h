@@ -46,6 +46,8 @@ struct StableHLOImportOptions {
   /// Every size of N elements becomes max(1, round(N * sizeScale)), in a tensor
   /// of rank 1.
   double sizeScale = 1;
+  /// Moves sums over ranks out of loops that only add them up or stack them.
+  bool hoists = true;
   /// Where to write what stage `dumpAfter` has made of the step, as soon as it
   /// has; null: nowhere.
   llvm::raw_ostream *dump = nullptr;

@@ -25,6 +25,7 @@ bagua::exportStableHLO(ModuleOp module, llvm::SourceMgr &original,
   StepOp step = *steps.begin();
   StableHLOImportOptions again = options;
   again.cluster = step.lookupCluster();
+  again.hoists = !step->hasAttr(kNotHoistedAttr);
   std::unique_ptr<Import> import;
   {
     // The import already gave its remarks when the step was made.

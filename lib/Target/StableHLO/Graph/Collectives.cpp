@@ -17,9 +17,7 @@ using namespace mlir;
 using namespace bagua;
 using namespace bagua::importer;
 
-/// The combination of two scalars that an all_reduce's region computes,
-/// possibly in a wider type; nothing if the IR has no such kind.
-static std::optional<ReduceKind> kindOfRegion(Region &region) {
+std::optional<ReduceKind> bagua::importer::kindOfRegion(Region &region) {
   if (!region.hasOneBlock() || region.getNumArguments() != 2)
     return std::nullopt;
   Block &body = region.front();

@@ -11,6 +11,10 @@
 
 namespace bagua::importer {
 
+/// The combination of two scalars that an all_reduce's region computes,
+/// possibly in a wider type; nothing if the IR has no such kind.
+std::optional<ReduceKind> kindOfRegion(mlir::Region &region);
+
 /// Reads all but the axes. An error names what is not supported.
 mlir::LogicalResult readCollective(mlir::Operation *op, OpKind kind,
                                    Collective &collective);

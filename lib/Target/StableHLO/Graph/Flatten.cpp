@@ -12,6 +12,7 @@
 #include "StableHLO/Graph/Cost.h"
 #include "StableHLO/Graph/CustomCalls.h"
 #include "StableHLO/Graph/DeviceNumbers.h"
+#include "StableHLO/Graph/Hoist.h"
 #include "StableHLO/Graph/Inline.h"
 #include "StableHLO/Graph/OpTable.h"
 #include "StableHLO/Graph/Splats.h"
@@ -25,8 +26,8 @@ using namespace bagua::importer;
 namespace {
 class Flattener {
 public:
-  explicit Flattener(ModuleOp module)
-      : module(module), graph(module.getLoc()), cost(module) {}
+  Flattener(ModuleOp module, bool hoists)
+      : module(module), hoists(hoists), graph(module.getLoc()), cost(module) {}
 
   FailureOr<Graph> run();
 
@@ -56,6 +57,7 @@ private:
   void alias(Operation *op);
 
   ModuleOp module;
+  bool hoists;
   Graph graph;
   CostModel cost;
   CallScopes callScopes;
@@ -549,6 +551,8 @@ FailureOr<Graph> Flattener::run() {
   if (failed(scopes))
     return failure();
   callScopes = std::move(*scopes);
+  if (hoists && failed(hoistReductions(entry, graph.functions)))
+    return failure();
   entryBlock = &entry.getBody().front();
   graph.entry = entry;
   graph.body = entryBlock;
@@ -561,6 +565,6 @@ FailureOr<Graph> Flattener::run() {
   return std::move(graph);
 }
 
-FailureOr<Graph> bagua::importer::flatten(ModuleOp module) {
-  return Flattener(module).run();
+FailureOr<Graph> bagua::importer::flatten(ModuleOp module, bool hoists) {
+  return Flattener(module, hoists).run();
 }

@@ -25,10 +25,10 @@ public:
   explicit Inliner(const Functions &functions) : functions(functions) {}
 
   LogicalResult inlineInto(func::FuncOp function);
+  LogicalResult inlineInto(Block &block);
   CallScopes takeScopes() { return std::move(scopes); }
 
 private:
-  LogicalResult inlineInto(Block &block);
   LogicalResult inlineCall(func::CallOp call);
   LogicalResult inlineAsync(Operation *done);
 
@@ -157,6 +157,11 @@ FailureOr<CallScopes> bagua::importer::inlineCalls(func::FuncOp entry,
   if (failed(inliner.inlineInto(entry)))
     return failure();
   return inliner.takeScopes();
+}
+
+LogicalResult bagua::importer::inlineCalls(Block &block,
+                                           const Functions &functions) {
+  return Inliner(functions).inlineInto(block);
 }
 
 SmallVector<func::FuncOp>

@@ -29,6 +29,9 @@ using Functions = llvm::StringMap<mlir::func::FuncOp>;
 mlir::FailureOr<CallScopes> inlineCalls(mlir::func::FuncOp entry,
                                         const Functions &functions);
 
+/// Inlines all calls in a block, as in the function that has it.
+mlir::LogicalResult inlineCalls(mlir::Block &block, const Functions &functions);
+
 /// The functions that an op's attributes name. O(attributes).
 llvm::SmallVector<mlir::func::FuncOp> functionsOf(mlir::Operation *op,
                                                   const Functions &functions);

@@ -83,8 +83,8 @@ private:
   std::vector<bool> dependsOnBatch;
   /// By argument of the step: the index of its gradient.
   std::vector<int32_t> found;
-  /// By argument: the axes over which ranks come to disagree about a state.
-  std::vector<AxisMask> disagreement;
+  /// The axes over which ranks come to disagree.
+  Disagreement disagreement;
   /// By value: the only param whose next value it reaches, by any path and
   /// element by element.
   std::vector<int32_t> reached, reachedElementwise;
@@ -169,6 +169,8 @@ std::string GradientFinder::whyNoGradient(OpId id, int32_t &param) const {
     return "it is over no data axis";
   if (!dependsOnBatch[result])
     return "it does not depend on the batch";
+  if (!(op.collective.axes & disagreement.values[op.operands[0]]))
+    return "its operand is the same on all ranks of the group";
   if (reached[result] == kNone)
     return "it reaches no param";
   int32_t reachedOne = reachedParam(result);
@@ -186,7 +188,7 @@ std::string GradientFinder::whyNoGradient(OpId id, int32_t &param) const {
     return "it is no sum";
   if (op.collective.axes & ~model.dataAxes)
     return "it is over axes that are no data axes, too";
-  if (op.collective.axes & disagreement[param])
+  if (op.collective.axes & disagreement.arguments[param])
     return "ranks of its group have other values of the param";
   if (!isa<FloatType>(graph.values[result].type.getElementType()))
     return "integers have no mean";
@@ -243,7 +245,7 @@ LogicalResult GradientFinder::findReductions() {
     std::string reason = reader.read(ids, valueOf(param), isInPlace, sum);
     // Another reduction, of a maximum, say, makes the ranks agree over the
     // rest.
-    AxisMask shared = model.dataAxes & ~disagreement[param];
+    AxisMask shared = model.dataAxes & ~disagreement.arguments[param];
     if (graph.mesh.sizeOf(shared & ~sum.axes) > 1)
       reason = "it is over some of the axes alone along which ranks have one "
                "value of the param";

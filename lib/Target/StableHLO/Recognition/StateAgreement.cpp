@@ -28,6 +28,7 @@ public:
   void infer();
   /// Replaces reductions of values on which ranks agree by factors.
   LogicalResult fold(Graph &writable);
+  const std::vector<AxisMask> &getMasks() const { return masks; }
   void warnOfParams();
 
 private:
@@ -190,15 +191,16 @@ std::vector<bool> bagua::importer::afterOwnCommunication(const Graph &graph) {
   return dependents(graph, made);
 }
 
-std::vector<AxisMask>
-bagua::importer::findDisagreement(const Graph &graph,
-                                  const ImportedStep &model) {
+Disagreement bagua::importer::findDisagreement(const Graph &graph,
+                                               const ImportedStep &model) {
   ImportedStep copy = model;
-  Agreement(graph, copy).infer();
-  std::vector<AxisMask> axes;
+  Agreement agreement(graph, copy);
+  agreement.infer();
+  Disagreement found;
   for (const StepArgument &argument : copy.arguments)
-    axes.push_back(argument.varies);
-  return axes;
+    found.arguments.push_back(argument.varies);
+  found.values = agreement.getMasks();
+  return found;
 }
 
 LogicalResult bagua::importer::inferAgreement(Graph &graph,

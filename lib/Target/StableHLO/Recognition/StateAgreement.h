@@ -16,10 +16,15 @@ namespace bagua::importer {
 AxisMask disagreementOf(const Graph &graph, const FlatOp &op, ValueId result,
                         llvm::ArrayRef<AxisMask> of);
 
-/// For each of the step's arguments, the axes over which ranks disagree about
-/// it after any number of steps of the unchanged module; 0 if it is no state.
-std::vector<AxisMask> findDisagreement(const Graph &graph,
-                                       const ImportedStep &model);
+/// The axes over which ranks disagree after any number of steps of the
+/// unchanged module.
+struct Disagreement {
+  /// About each of the step's arguments; 0 for one that is no state.
+  std::vector<AxisMask> arguments;
+  /// About each value of the graph.
+  std::vector<AxisMask> values;
+};
+Disagreement findDisagreement(const Graph &graph, const ImportedStep &model);
 
 /// Sets `varies` of every state: the least sets such that all states are
 /// yielded as declared, once gradients are reduced. Reductions of values on

@@ -427,6 +427,8 @@ StepOp Emitter::emitStepOp(ClusterOp cluster) {
                                      axes->axesOf(model.dataAxes),
                                      builder.getArrayAttr(infos));
   recordSizeScale(step, options.sizeScale);
+  if (!options.hoists)
+    step->setAttr(kNotHoistedAttr, builder.getUnitAttr());
   Block *body = builder.createBlock(&step.getBody());
   for (const StepArgument &argument : model.arguments) {
     const Argument &info = graph.arguments[argument.argument];

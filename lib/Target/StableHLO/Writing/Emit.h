@@ -18,6 +18,9 @@
 
 namespace bagua::importer {
 
+/// Set on a step in whose module sums over ranks were left in loops.
+inline constexpr llvm::StringLiteral kNotHoistedAttr = "bagua.not_hoisted";
+
 /// An op of the step, and its origin.
 struct EmittedOp {
   mlir::Operation *op = nullptr;

@@ -1,0 +1,218 @@
+//===- Hoist.cpp - Reductions out of loops --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Looks at each value that a loop carries, back from the op that makes its next
+// value to the reduction.
+//
+//===----------------------------------------------------------------------===//
+#include "StableHLO/Graph/Hoist.h"
+
+#include "StableHLO/Graph/Collectives.h"
+#include "StableHLO/Graph/OpTable.h"
+#include "StableHLO/Graph/Splats.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/IRMapping.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace bagua;
+using namespace bagua::importer;
+
+static StringRef nameOf(Operation *op) {
+  auto [dialect, name] = op->getName().getStringRef().split('.');
+  return dialect == "stablehlo" || dialect == "mhlo" ? name : StringRef();
+}
+
+/// Whether a region, or a function that it calls, reduces over ranks.
+static bool reduces(Region &region, const Functions &functions,
+                    llvm::DenseSet<Operation *> &seen) {
+  return region
+      .walk([&](Operation *op) {
+        bool found = nameOf(op) == "all_reduce";
+        for (func::FuncOp callee : functionsOf(op, functions))
+          found |= seen.insert(callee).second &&
+                   reduces(callee.getBody(), functions, seen);
+        return found ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// The number that all elements of a value are, if a constant makes it.
+static std::optional<double> splatOf(Value value) {
+  Operation *def = value.getDefiningOp();
+  while (def && (nameOf(def) == "broadcast_in_dim" || nameOf(def) == "reshape"))
+    def = def->getOperand(0).getDefiningOp();
+  return def && nameOf(def) == "constant" ? importer::splatOf(def)
+                                          : std::nullopt;
+}
+
+namespace {
+/// A `while` whose body is one block that carries each operand.
+class Loop {
+public:
+  explicit Loop(Operation *op) : op(op) {}
+
+  /// Whether the op has the form of a loop.
+  bool read();
+  /// Moves what it can.
+  void hoist();
+
+private:
+  Operation *reductionOf(unsigned index) const;
+  Operation *reductionBehind(Value value) const;
+  bool isAlike(Value value) const;
+  void moveOut(Operation *reduce, unsigned index);
+
+  Operation *op;
+  Block *condition = nullptr, *body = nullptr;
+};
+} // namespace
+
+bool Loop::read() {
+  if (op->getNumRegions() != 2 || !op->getRegion(0).hasOneBlock() ||
+      !op->getRegion(1).hasOneBlock())
+    return false;
+  condition = &op->getRegion(0).front();
+  body = &op->getRegion(1).front();
+  unsigned count = op->getNumResults();
+  return !body->empty() && !condition->empty() &&
+         op->getNumOperands() == count && body->getNumArguments() == count &&
+         condition->getNumArguments() == count &&
+         body->back().getNumOperands() == count;
+}
+
+/// The sum over ranks from which a value is made with no other use on the way,
+/// by moving elements and by factors that are constants; null for none.
+Operation *Loop::reductionBehind(Value value) const {
+  while (value.hasOneUse()) {
+    Operation *def = value.getDefiningOp();
+    if (!def || def->getBlock() != body || def->getNumResults() != 1)
+      return nullptr;
+    StringRef name = nameOf(def);
+    auto type = cast<RankedTensorType>(value.getType());
+    if (name == "all_reduce") {
+      bool isSum = def->getNumOperands() == 1 && def->getNumRegions() == 1 &&
+                   kindOfRegion(def->getRegion(0)) == ReduceKind::Sum &&
+                   isa<FloatType>(type.getElementType());
+      return isSum ? def : nullptr;
+    }
+    unsigned from = 0;
+    if (name == "reshape" || name == "transpose" ||
+        name == "broadcast_in_dim" ||
+        (name == "reduce" && isReduceOfOne(def))) {
+      auto given = cast<RankedTensorType>(def->getOperand(0).getType());
+      if (given.getNumElements() != type.getNumElements())
+        return nullptr;
+    } else if (name == "multiply" && splatOf(def->getOperand(0))) {
+      from = 1;
+    } else if ((name != "multiply" && name != "divide") ||
+               !splatOf(def->getOperand(1))) {
+      return nullptr;
+    }
+    value = def->getOperand(from);
+  }
+  return nullptr;
+}
+
+/// Whether a value of the body is the same on all ranks in each turn: it is
+/// computed from constants, and from carried values of which that is true.
+bool Loop::isAlike(Value value) const {
+  static const llvm::StringSet<> kNumbers = {
+      "add",     "subtract", "multiply", "convert", "compare", "select",
+      "minimum", "maximum",  "clamp",    "reshape", "constant"};
+  SmallVector<Value> pending{value};
+  llvm::DenseSet<Value> seen;
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    auto argument = dyn_cast<BlockArgument>(next);
+    if (argument && argument.getOwner() == body) {
+      pending.push_back(body->back().getOperand(argument.getArgNumber()));
+      pending.push_back(op->getOperand(argument.getArgNumber()));
+      continue;
+    }
+    Operation *def = next.getDefiningOp();
+    if (!def || !kNumbers.contains(nameOf(def)))
+      return false;
+    pending.append(def->operand_begin(), def->operand_end());
+  }
+  return true;
+}
+
+/// The reduction of which a carried value is the sum or the stack over the
+/// turns; null for none.
+Operation *Loop::reductionOf(unsigned index) const {
+  BlockArgument carried = body->getArgument(index);
+  Value next = body->back().getOperand(index);
+  Operation *def = next.getDefiningOp();
+  if (!carried.hasOneUse() || !condition->getArgument(index).use_empty() ||
+      !def || def != *carried.getUsers().begin() || !next.hasOneUse() ||
+      splatOf(op->getOperand(index)) != 0.0)
+    return nullptr;
+  if (nameOf(def) == "add" && def->getNumOperands() == 2)
+    return reductionBehind(def->getOperand(0) == carried ? def->getOperand(1)
+                                                         : def->getOperand(0));
+  bool isStack = nameOf(def) == "dynamic_update_slice" &&
+                 def->getNumOperands() > 2 && def->getOperand(0) == carried &&
+                 llvm::all_of(def->getOperands().drop_front(2),
+                              [&](Value at) { return isAlike(at); });
+  return isStack ? reductionBehind(def->getOperand(1)) : nullptr;
+}
+
+void Loop::moveOut(Operation *reduce, unsigned index) {
+  Value result = op->getResult(index);
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  IRMapping mapping;
+  Operation *moved = builder.clone(*reduce, mapping);
+  // MLIR 19's clone drops the properties in <{..}> of unregistered ops.
+  reduce->walk([&](Operation *inner) {
+    if (inner->getPropertiesStorageSize())
+      mapping.lookup(inner)->copyProperties(inner->getPropertiesStorage());
+  });
+  result.replaceAllUsesWith(moved->getResult(0));
+  moved->setOperand(0, result);
+  moved->getResult(0).setType(result.getType());
+  emitRemark(reduce->getLoc())
+      << "the loop adds up the terms of this sum over ranks, or stacks them, "
+         "and "
+      << result.getType()
+      << " is reduced once behind it; --hoist=off leaves it in the loop";
+  reduce->getResult(0).replaceAllUsesWith(reduce->getOperand(0));
+  reduce->erase();
+}
+
+void Loop::hoist() {
+  for (unsigned index = 0; index < op->getNumResults(); ++index)
+    if (Operation *reduce = reductionOf(index))
+      moveOut(reduce, index);
+}
+
+/// Works from the inside out, as a sum that has left a loop may leave the next.
+static LogicalResult hoistIn(Block &block, const Functions &functions) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    bool isLoop = nameOf(&op) == "while";
+    for (Region &region : op.getRegions()) {
+      llvm::DenseSet<Operation *> seen;
+      bool isInlined = isLoop && reduces(region, functions, seen);
+      for (Block &inner : region)
+        if ((isInlined && failed(inlineCalls(inner, functions))) ||
+            failed(hoistIn(inner, functions)))
+          return failure();
+    }
+    if (Loop loop(&op); isLoop && loop.read())
+      loop.hoist();
+  }
+  return success();
+}
+
+LogicalResult bagua::importer::hoistReductions(func::FuncOp entry,
+                                               const Functions &functions) {
+  return hoistIn(entry.getBody().front(), functions);
+}
