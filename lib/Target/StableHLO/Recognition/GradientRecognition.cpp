@@ -273,9 +273,9 @@ void GradientFinder::remarkSums() const {
          << "'";
   if (sums.size() > 1)
     remark << ", and so for " << sums.size() - 1 << " more";
-  remark << ": it is taken for " << static_cast<int64_t>(sum.size)
-         << " times a mean, so '" << name << ".grad' is "
-         << static_cast<int64_t>(sum.size)
+  auto times = static_cast<int64_t>(sum.factor());
+  remark << ": it is taken for " << times << " times a mean, so '" << name
+         << ".grad' is " << times
          << " times what the module adds up, and the step is for this number "
             "of ranks";
 }

@@ -103,6 +103,7 @@ bool SumReader::append(OpId id, GradientSum &sum) const {
   sum.size *= size;
   if (op.collective.kind == ReduceKind::Mean) {
     sum.divisor *= size;
+    sum.divisorOfMeans *= size;
   } else if (std::optional<Division> division =
                  findDivision(graph, uses, op.results[0])) {
     sum.divisor *= division->divisor;
@@ -239,9 +240,9 @@ std::string SumReader::read(ArrayRef<OpId> ids, ValueId param,
   if (!sum.isMean) {
     if (std::string reason = whyNoMultiple(sum); !reason.empty())
       return reason;
-    // What follows is the step's own.
+    // The divisions that follow are the step's own.
     sum.divisions.clear();
-    sum.divisor = 1;
+    sum.divisor = sum.divisorOfMeans;
   }
   ValueId whole = inPlace(sum.whole, sum, param, isInPlace);
   auto shapeOf = [&](ValueId value) {

@@ -31,6 +31,8 @@ struct GradientSum {
   AxisMask axes = 0;
   /// The number of ranks of the sum, and the product of all divisors.
   double size = 1, divisor = 1;
+  /// The divisor of those ops that are means by themselves.
+  double divisorOfMeans = 1;
   /// The value that is the whole sum, in the param's shape; kNone if only the
   /// result of the last op is, in another shape.
   ValueId whole = kNone;
