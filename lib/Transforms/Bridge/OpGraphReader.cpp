@@ -94,9 +94,11 @@ KeptStates::KeptStates(StepOp step) {
     BlockArgument heir = step.getBody().getArgument(index);
     if (!kept || kept == heir)
       continue;
-    for (BlockArgument state : {kept, heir}) {
-      states.insert(state);
-      if (Operation *maker = next.of(state).getDefiningOp())
+    for (BlockArgument argument : {kept, heir}) {
+      states.insert(argument);
+      // A batch may be kept as a state, and has no next value.
+      Value made = next.of(argument);
+      if (Operation *maker = made ? made.getDefiningOp() : nullptr)
         makers.insert(maker);
     }
   }

@@ -45,7 +45,8 @@ static bool reduces(Region &region, const Functions &functions,
 /// The number that all elements of a value are, if a constant makes it.
 static std::optional<double> splatOf(Value value) {
   Operation *def = value.getDefiningOp();
-  while (def && (nameOf(def) == "broadcast_in_dim" || nameOf(def) == "reshape"))
+  while (def && def->getNumOperands() == 1 &&
+         (nameOf(def) == "broadcast_in_dim" || nameOf(def) == "reshape"))
     def = def->getOperand(0).getDefiningOp();
   return def && nameOf(def) == "constant" ? importer::splatOf(def)
                                           : std::nullopt;
@@ -94,9 +95,13 @@ Operation *Loop::reductionBehind(Value value) const {
     if (!def || def->getBlock() != body || def->getNumResults() != 1)
       return nullptr;
     StringRef name = nameOf(def);
-    auto type = cast<RankedTensorType>(value.getType());
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    bool isOfTwo = name == "multiply" || name == "divide" || name == "reduce";
+    if (!type || !type.hasStaticShape() ||
+        def->getNumOperands() != (isOfTwo ? 2 : 1))
+      return nullptr;
     if (name == "all_reduce") {
-      bool isSum = def->getNumOperands() == 1 && def->getNumRegions() == 1 &&
+      bool isSum = def->getNumRegions() == 1 &&
                    kindOfRegion(def->getRegion(0)) == ReduceKind::Sum &&
                    isa<FloatType>(type.getElementType());
       return isSum ? def : nullptr;
@@ -105,8 +110,9 @@ Operation *Loop::reductionBehind(Value value) const {
     if (name == "reshape" || name == "transpose" ||
         name == "broadcast_in_dim" ||
         (name == "reduce" && isReduceOfOne(def))) {
-      auto given = cast<RankedTensorType>(def->getOperand(0).getType());
-      if (given.getNumElements() != type.getNumElements())
+      auto given = dyn_cast<RankedTensorType>(def->getOperand(0).getType());
+      if (!given || !given.hasStaticShape() ||
+          given.getNumElements() != type.getNumElements())
         return nullptr;
     } else if (name == "multiply" && splatOf(def->getOperand(0))) {
       from = 1;

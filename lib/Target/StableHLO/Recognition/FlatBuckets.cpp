@@ -8,6 +8,7 @@
 #include "StableHLO/Recognition/FlatBuckets.h"
 
 #include "StableHLO/Recognition/Rewrites.h"
+#include "StableHLO/Recognition/StateAgreement.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -50,8 +51,8 @@ static ValueId pieceOf(const Graph &graph, const FlatOp &concat,
 namespace {
 class BucketSplitter {
 public:
-  explicit BucketSplitter(Graph &graph)
-      : graph(graph), uses(graph.computeUses()),
+  BucketSplitter(Graph &graph, const ImportedStep &model)
+      : graph(graph), model(model), uses(graph.computeUses()),
         isOutput(graph.values.size(), false) {
     for (const Output &output : graph.outputs)
       isOutput[output.value] = true;
@@ -59,11 +60,26 @@ public:
   void split(OpId id);
 
 private:
+  bool canBeApart(ValueId piece, const importer::Collective &collective);
+
   Graph &graph;
+  const ImportedStep &model;
+  /// By value: the axes along which it differs; empty until it is asked for.
+  std::vector<AxisMask> differing;
   Uses uses;
   std::vector<bool> isOutput;
 };
 } // namespace
+
+/// Whether a reduction of the piece alone is one that the IR has.
+bool BucketSplitter::canBeApart(ValueId piece,
+                                const importer::Collective &collective) {
+  if (differing.empty())
+    differing = findDisagreement(graph, model).values;
+  AxisMask along = collective.axes & differing[piece];
+  return collective.kind != ReduceKind::Sum || !along ||
+         along == collective.axes;
+}
 
 void BucketSplitter::split(OpId id) {
   const FlatOp reduce = graph.ops[id];
@@ -71,7 +87,7 @@ void BucketSplitter::split(OpId id) {
   if (!concat || !isNamed(*concat, "concatenate") ||
       graph.values[reduce.operands[0]].type.getRank() != 1)
     return;
-  Collective collective = reduce.collective;
+  importer::Collective collective = reduce.collective;
   ValueId whole = reduce.results[0];
   if (std::optional<Division> division = findDivision(graph, uses, whole)) {
     auto ranks = static_cast<double>(graph.mesh.sizeOf(collective.axes));
@@ -93,7 +109,10 @@ void BucketSplitter::split(OpId id) {
     const FlatOp &slice = graph.ops[user];
     pieces.push_back(isNamed(slice, "slice") ? pieceOf(graph, *concat, slice)
                                              : kNone);
-    if (pieces.back() == kNone)
+    if (pieces.back() == kNone ||
+        graph.values[pieces.back()].type !=
+            graph.values[slice.results[0]].type ||
+        !canBeApart(pieces.back(), collective))
       return;
   }
   // A slice becomes the reduction, since it stands behind all of them.
@@ -109,8 +128,8 @@ void BucketSplitter::split(OpId id) {
   }
 }
 
-void bagua::importer::splitBuckets(Graph &graph) {
-  BucketSplitter splitter(graph);
+void bagua::importer::splitBuckets(Graph &graph, const ImportedStep &model) {
+  BucketSplitter splitter(graph, model);
   for (auto [index, op] : llvm::enumerate(graph.ops))
     if (!op.isDead && op.kind == OpKind::AllReduce)
       splitter.split(static_cast<OpId>(index));

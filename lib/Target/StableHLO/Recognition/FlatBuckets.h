@@ -8,14 +8,15 @@
 #ifndef BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_FLATBUCKETS_H
 #define BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_FLATBUCKETS_H
 
-#include "StableHLO/Graph/Graph.h"
+#include "StableHLO/Recognition/ImportedStep.h"
 
 namespace bagua::importer {
 
 /// Replaces an all_reduce of concatenated tensors, of whose result, possibly
 /// divided by the number of ranks, the step uses just these tensors' pieces, by
-/// an all_reduce of each. O(ops).
-void splitBuckets(Graph &graph);
+/// an all_reduce of each. A sum stays whole if a tensor is the same along some
+/// of its axes only. O(ops).
+void splitBuckets(Graph &graph, const ImportedStep &model);
 
 } // namespace bagua::importer
 

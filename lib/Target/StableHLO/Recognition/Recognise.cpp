@@ -26,7 +26,7 @@ FailureOr<ImportedStep> bagua::importer::recognise(Graph &graph,
   if (failed(findState(graph, mapping, model)))
     return failure();
   foldReshapeRoundTrips(graph);
-  splitBuckets(graph);
+  splitBuckets(graph, model);
   foldReduceScatters(graph, model);
   if (failed(findGradients(graph, mapping, model)))
     return failure();

@@ -211,11 +211,15 @@ LogicalResult WriteBack::writeCompute(ComputeOp op, Origin origin) {
     inputs = std::move(border.inputs);
     outputs = std::move(border.outputs);
   }
-  if (TypeRange(ValueRange(inputs)) != TypeRange(op->getOperandTypes()) ||
+  // A schedule adds states at the end, for the sake of the order alone.
+  OperandRange given = op->getOperands();
+  while (given.size() > inputs.size() && isa<BlockArgument>(given.back()))
+    given = given.drop_back();
+  if (TypeRange(ValueRange(inputs)) != given.getTypes() ||
       outputs.size() != op->getNumResults())
     return refuseOrigin(op);
   Wiring wiring;
-  for (auto [input, operand] : llvm::zip_equal(inputs, op->getOperands()))
+  for (auto [input, operand] : llvm::zip_equal(inputs, given))
     wiring[input] = writer.get(operand);
   for (const EmittedOp &member : members)
     if (failed(writeMember(member, op, wiring)))
