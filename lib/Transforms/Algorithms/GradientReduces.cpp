@@ -58,16 +58,20 @@ static bool canShare(AllReduceOp reduce) {
          reduce.getInput().hasOneUse();
 }
 
-/// The ops that lead to an op of which `isEnd` says so.
+/// The ops that lead to an op of which `isEnd` says so. O(ops).
 static llvm::DenseSet<Operation *>
 leadingTo(StepOp step, llvm::function_ref<bool(Operation *)> isEnd) {
-  llvm::DenseSet<Operation *> found;
-  for (Operation &op : llvm::reverse(step.getBody().front()))
-    if (llvm::any_of(op.getUsers(), [&](Operation *user) {
-          return found.contains(user) || isEnd(user);
-        }))
-      found.insert(&op);
-  return found;
+  llvm::DenseSet<Operation *> leading, leadingOrEnd;
+  for (Operation &op : llvm::reverse(step.getBody().front())) {
+    bool leads = llvm::any_of(op.getUsers(), [&](Operation *user) {
+      return leadingOrEnd.contains(user);
+    });
+    if (leads)
+      leading.insert(&op);
+    if (leads || isEnd(&op))
+      leadingOrEnd.insert(&op);
+  }
+  return leading;
 }
 
 /// Says which reductions the step goes on to compute from. Without gradients,
