@@ -107,6 +107,42 @@ void bagua::printPlace(AsmPrinter &printer, PlaceAttr place) {
   }
 }
 
+ParseResult bagua::parseArgumentInfo(AsmParser &parser, Role role,
+                                     ArgumentAttr &info) {
+  MLIRContext *context = parser.getContext();
+  std::string name, counted;
+  AxesAttr varies;
+  PlaceAttr place;
+  if (parser.parseString(&name))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("varies")) &&
+      parseAxes(parser, varies))
+    return failure();
+  bool isCounted = succeeded(parser.parseOptionalKeyword("counted"));
+  if (isCounted && parser.parseString(&counted))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("at")) && parsePlace(parser, place))
+    return failure();
+  info = ArgumentAttr::get(
+      context, role, StringAttr::get(context, name), varies,
+      isCounted ? StringAttr::get(context, counted) : nullptr, place);
+  return success();
+}
+
+void bagua::printArgumentInfo(AsmPrinter &printer, ArgumentAttr info) {
+  printer << info.getName();
+  if (info.getVaries()) {
+    printer << " varies ";
+    printAxes(printer, info.getVaries());
+  }
+  if (info.getCounted())
+    printer << " counted " << info.getCounted();
+  if (info.getPlace()) {
+    printer << " at ";
+    printPlace(printer, info.getPlace());
+  }
+}
+
 ParseResult bagua::parsePlaces(AsmParser &parser, ArrayAttr &places) {
   SmallVector<Attribute> list;
   auto parseOne = [&]() -> ParseResult {

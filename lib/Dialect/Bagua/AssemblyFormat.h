@@ -27,6 +27,11 @@ void printPairs(mlir::AsmPrinter &printer, mlir::DenseI64ArrayAttr pairs);
 mlir::ParseResult parsePlace(mlir::AsmParser &parser, PlaceAttr &place);
 void printPlace(mlir::AsmPrinter &printer, PlaceAttr place);
 
+/// `"w" varies [gpu] counted "t" at place`: an argument without its role.
+mlir::ParseResult parseArgumentInfo(mlir::AsmParser &parser, Role role,
+                                    ArgumentAttr &info);
+void printArgumentInfo(mlir::AsmPrinter &printer, ArgumentAttr info);
+
 /// `[place, place]`.
 mlir::ParseResult parsePlaces(mlir::AsmParser &parser, mlir::ArrayAttr &places);
 void printPlaces(mlir::AsmPrinter &printer, mlir::ArrayAttr places);

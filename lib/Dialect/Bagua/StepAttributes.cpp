@@ -140,45 +140,23 @@ LogicalResult PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 Attribute ArgumentAttr::parse(AsmParser &parser, Type) {
   StringRef word;
-  std::string name, counted;
-  AxesAttr varies;
-  PlaceAttr place;
+  ArgumentAttr info;
   SMLoc location = parser.getCurrentLocation();
-  if (parser.parseLess() || parser.parseKeyword(&word) ||
-      parser.parseString(&name))
+  if (parser.parseLess() || parser.parseKeyword(&word))
     return nullptr;
   std::optional<Role> role = symbolizeRole(word);
   if (!role) {
     parser.emitError(location) << "expected a role, found '" << word << "'";
     return nullptr;
   }
-  if (succeeded(parser.parseOptionalKeyword("varies")) &&
-      parseAxes(parser, varies))
+  if (parseArgumentInfo(parser, *role, info) || parser.parseGreater())
     return nullptr;
-  bool isCounted = succeeded(parser.parseOptionalKeyword("counted"));
-  if (isCounted && parser.parseString(&counted))
-    return nullptr;
-  if (succeeded(parser.parseOptionalKeyword("at")) && parsePlace(parser, place))
-    return nullptr;
-  if (parser.parseGreater())
-    return nullptr;
-  MLIRContext *context = parser.getContext();
-  return get(context, *role, StringAttr::get(context, name), varies,
-             isCounted ? StringAttr::get(context, counted) : nullptr, place);
+  return info;
 }
 
 void ArgumentAttr::print(AsmPrinter &printer) const {
-  printer << '<' << stringifyRole(getRole()) << ' ' << getName();
-  if (getVaries()) {
-    printer << " varies ";
-    printAxes(printer, getVaries());
-  }
-  if (getCounted())
-    printer << " counted " << getCounted();
-  if (getPlace()) {
-    printer << " at ";
-    printPlace(printer, getPlace());
-  }
+  printer << '<' << stringifyRole(getRole()) << ' ';
+  printArgumentInfo(printer, *this);
   printer << '>';
 }
 

@@ -203,7 +203,6 @@ static ParseResult
 parseStepArgument(OpAsmParser &parser,
                   SmallVectorImpl<OpAsmParser::Argument> &args,
                   SmallVectorImpl<Attribute> &infos) {
-  MLIRContext *context = parser.getContext();
   StringRef word;
   SMLoc location = parser.getCurrentLocation();
   if (parser.parseKeyword(&word))
@@ -214,25 +213,13 @@ parseStepArgument(OpAsmParser &parser,
            << "expected batch, input, param, optimizer, buffer, residual or "
               "replica, found '"
            << word << "'";
-  std::string name, counted;
-  AxesAttr varies;
-  PlaceAttr place;
+  ArgumentAttr info;
   OpAsmParser::Argument &argument = args.emplace_back();
-  if (parser.parseArgument(argument) || parser.parseString(&name))
+  if (parser.parseArgument(argument) ||
+      parseArgumentInfo(parser, *role, info) ||
+      parser.parseColonType(argument.type))
     return failure();
-  if (succeeded(parser.parseOptionalKeyword("varies")) &&
-      parseAxes(parser, varies))
-    return failure();
-  bool isCounted = succeeded(parser.parseOptionalKeyword("counted"));
-  if (isCounted && parser.parseString(&counted))
-    return failure();
-  if (succeeded(parser.parseOptionalKeyword("at")) && parsePlace(parser, place))
-    return failure();
-  if (parser.parseColonType(argument.type))
-    return failure();
-  infos.push_back(ArgumentAttr::get(
-      context, *role, StringAttr::get(context, name), varies,
-      isCounted ? StringAttr::get(context, counted) : nullptr, place));
+  infos.push_back(info);
   return success();
 }
 
@@ -303,17 +290,8 @@ static void printStepArgument(OpAsmPrinter &printer, ArgumentAttr info,
                               BlockArgument argument) {
   printer << stringifyRole(info.getRole()) << ' ';
   printer.printRegionArgument(argument, {}, /*omitType=*/true);
-  printer << ' ' << info.getName();
-  if (info.getVaries()) {
-    printer << " varies ";
-    printAxes(printer, info.getVaries());
-  }
-  if (info.getCounted())
-    printer << " counted " << info.getCounted();
-  if (info.getPlace()) {
-    printer << " at ";
-    printPlace(printer, info.getPlace());
-  }
+  printer << ' ';
+  printArgumentInfo(printer, info);
   printer << " : " << argument.getType();
 }
 

@@ -257,10 +257,10 @@ def Bagua_PlaceAttr : Bagua_Attr<"Place", "place"> {
 def Bagua_ArgumentAttr : Bagua_Attr<"Argument", "argument"> {
   let summary = "role, name, axes of disagreement, count and place of a step's argument";
   let description = [{
-    What a step prints before and behind an argument, in one attribute. `counted
-    "count"` says of a moment that the program's own update is corrected by state
-    `count`, which therefore has to be the number of the moment's updates; the
-    runtime counts these itself.
+    One attribute has all that a step prints before and behind an argument.
+    `counted "count"` marks a moment: the program's own update is corrected by
+    state `count`, which therefore has to be the number of the moment's updates.
+    The runtime counts these itself.
 
     ```
     #bagua.argument<param "l1.weight" varies [gpu] at weights:4096>

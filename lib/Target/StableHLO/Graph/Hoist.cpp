@@ -13,7 +13,6 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "mlir/IR/IRMapping.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -176,12 +175,7 @@ void Loop::moveOut(Operation *reduce, unsigned index) {
   OpBuilder builder(op->getContext());
   builder.setInsertionPointAfter(op);
   IRMapping mapping;
-  Operation *moved = builder.clone(*reduce, mapping);
-  // MLIR 19's clone drops the properties in <{..}> of unregistered ops.
-  reduce->walk([&](Operation *inner) {
-    if (inner->getPropertiesStorageSize())
-      mapping.lookup(inner)->copyProperties(inner->getPropertiesStorage());
-  });
+  Operation *moved = cloneWhole(builder, *reduce, mapping);
   result.replaceAllUsesWith(moved->getResult(0));
   moved->setOperand(0, result);
   moved->getResult(0).setType(result.getType());

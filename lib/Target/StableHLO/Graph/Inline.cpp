@@ -11,7 +11,6 @@
 #include "StableHLO/Reading/Scope.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -68,14 +67,10 @@ LogicalResult Inliner::inlineCall(func::CallOp call) {
   Block &body = callee.getBody().front();
   mapping.map(body.getArguments(), call.getOperands());
   for (Operation &op : body.without_terminator()) {
-    builder.clone(op, mapping);
+    cloneWhole(builder, op, mapping);
     op.walk([&](Operation *inner) {
-      Operation *copy = mapping.lookup(inner);
-      // MLIR 19's clone drops the properties in <{..}> of unregistered ops.
-      if (inner->getPropertiesStorageSize())
-        copy->copyProperties(inner->getPropertiesStorage());
       if (StringAttr known = scope ? scope : scopes.lookup(inner))
-        scopes[copy] = known;
+        scopes[mapping.lookup(inner)] = known;
     });
   }
   for (auto [result, value] :
@@ -162,6 +157,16 @@ FailureOr<CallScopes> bagua::importer::inlineCalls(func::FuncOp entry,
 LogicalResult bagua::importer::inlineCalls(Block &block,
                                            const Functions &functions) {
   return Inliner(functions).inlineInto(block);
+}
+
+Operation *bagua::importer::cloneWhole(OpBuilder &builder, Operation &op,
+                                       IRMapping &mapping) {
+  Operation *copy = builder.clone(op, mapping);
+  op.walk([&](Operation *inner) {
+    if (inner->getPropertiesStorageSize())
+      mapping.lookup(inner)->copyProperties(inner->getPropertiesStorage());
+  });
+  return copy;
 }
 
 SmallVector<func::FuncOp>

@@ -9,6 +9,7 @@
 #define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_INLINE_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
@@ -31,6 +32,11 @@ mlir::FailureOr<CallScopes> inlineCalls(mlir::func::FuncOp entry,
 
 /// Inlines all calls in a block, as in the function that has it.
 mlir::LogicalResult inlineCalls(mlir::Block &block, const Functions &functions);
+
+/// A copy of the op, also of what MLIR 19's clone drops: the properties in
+/// <{..}> of unregistered ops, its own and those of ops in its regions.
+mlir::Operation *cloneWhole(mlir::OpBuilder &builder, mlir::Operation &op,
+                            mlir::IRMapping &mapping);
 
 /// The functions that an op's attributes name. O(attributes).
 llvm::SmallVector<mlir::func::FuncOp> functionsOf(mlir::Operation *op,
