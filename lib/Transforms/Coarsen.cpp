@@ -130,10 +130,13 @@ void AgreementClasses::readNeeds() {
     for (Value result : op.getResults())
       need |= getGradientParam(result) ? needOfGradient(result)
                                        : needs.lookup(result);
-    if (AxesAttr group = cast<StepOpInterface>(op).getGroupAxes()) {
-      // Ranks of a group may give it different values.
+    AxesAttr group = cast<StepOpInterface>(op).getGroupAxes();
+    // Ranks of a group may give it different values.
+    if (group)
       need &= elsewhere(group);
-    } else {
+    if (need.none())
+      continue;
+    if (!group) {
       // Only along the needed axes can the operands of another op do harm, and
       // only where ranks do not differ as much as they do about anything.
       Facts kept = worst, own = made(&op);
