@@ -5,7 +5,7 @@
 // measurements.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/Prices/Roofline.h"
+#include "bagua/Transforms/Algorithms/ProgramOps.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Report.h"
 
@@ -39,7 +39,7 @@ struct AnnotateCostsPass
     llvm::StringMap<MeasuredTime> measured;
     if (failed(readOverlay(step, measured)))
       return signalPassFailure();
-    DeviceAttr device = step.lookupCluster().getDeviceAttr();
+    std::optional<DeviceRates> device = ratesOf(step);
     bool isChanged = false;
     for (auto op : step.getBody().front().getOps<ComputeOp>()) {
       auto entry =
@@ -50,11 +50,9 @@ struct AnnotateCostsPass
         isChanged = true;
       } else if (device && !op.getCostNs() &&
                  (op.getFlops() || op.getBytes())) {
-        DeviceRates rates{device.getFlopPerS(), device.getBytesPerS(),
-                          device.getLaunchNs()};
         setCost(op,
                 rooflineNs(op.getFlops().value_or(0), op.getBytes().value_or(0),
-                           rates),
+                           *device),
                 CostSource::Roofline);
         isChanged = true;
       }

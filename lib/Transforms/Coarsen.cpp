@@ -8,6 +8,7 @@
 #include "bagua/Dialect/Bagua/Origins.h"
 #include "bagua/Scheduling/Search/Coarsening.h"
 #include "bagua/Transforms/Algorithms/MicroBatches.h"
+#include "bagua/Transforms/Algorithms/ProgramOps.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
@@ -226,17 +227,40 @@ static AxesAttr variesOf(ArrayRef<ComputeOp> cluster) {
   return joinAxes(cast<StepOp>(cluster.front()->getParentOp()), lists);
 }
 
-static void mergeCluster(ArrayRef<ComputeOp> cluster) {
+/// Sets the duration of a cluster, if any member has one or can be estimated.
+/// Kernels run one after the other, so their times add up; those that nobody
+/// measured are launched together.
+static void setDuration(ComputeOp merged, ArrayRef<ComputeOp> cluster,
+                        const std::optional<DeviceRates> &device) {
+  int64_t knownNs = 0, longestNs = -1, estimatedNs = 0;
+  // The member whose duration counts most says where it comes from.
+  ComputeOp timed;
+  bool isEstimated = false;
+  for (ComputeOp op : cluster) {
+    if (std::optional<int64_t> ns = op.getCostNs()) {
+      knownNs += *ns;
+      if (*ns > longestNs)
+        timed = op;
+      longestNs = std::max(longestNs, *ns);
+    } else if (device && (op.getFlops() || op.getBytes())) {
+      estimatedNs += kernelNs(op.getFlops().value_or(0),
+                              op.getBytes().value_or(0), *device);
+      isEstimated = true;
+    }
+  }
+  if (!timed && !isEstimated)
+    return;
+  merged.setCostNs(knownNs +
+                   (isEstimated ? withLaunchNs(estimatedNs, *device) : 0));
+  merged.setCostSource(timed ? *timed.getCostSource() : CostSource::Roofline);
+}
+
+static void mergeCluster(ArrayRef<ComputeOp> cluster,
+                         const std::optional<DeviceRates> &device) {
   auto [inputs, outputs] = borderOf(cluster);
   ComputeOp costliest = *std::max_element(
       cluster.begin(), cluster.end(),
       [](ComputeOp a, ComputeOp b) { return weightOf(a) < weightOf(b); });
-  // The costliest op may have no duration, if the durations of the others are
-  // 0.
-  ComputeOp timed = costliest;
-  for (ComputeOp op : cluster)
-    if (!timed.getCostNs())
-      timed = op;
   ComputeOp first = cluster.front();
   OpBuilder builder(cluster.back());
   SmallVector<Type> types;
@@ -248,9 +272,7 @@ static void mergeCluster(ArrayRef<ComputeOp> cluster) {
       sumOf(cluster, [](ComputeOp op) { return op.getFlops(); }));
   merged.setBytesAttr(
       sumOf(cluster, [](ComputeOp op) { return op.getBytes(); }));
-  merged.setCostNsAttr(
-      sumOf(cluster, [](ComputeOp op) { return op.getCostNs(); }));
-  merged.setCostSourceAttr(timed.getCostSourceAttr());
+  setDuration(merged, cluster, device);
   merged.setVariesAttr(variesOf(cluster));
   setOrigin(merged, cluster);
   if (IntegerAttr microBatch = microBatchOf(first))
@@ -273,6 +295,7 @@ struct CoarsenPass : public bagua::impl::CoarsenPassBase<CoarsenPass> {
     for (Operation &op : step.getBody().front().without_terminator())
       ops.push_back(&op);
     std::vector<int32_t> clusters = coarsen(readProblem(step, ops));
+    std::optional<DeviceRates> device = ratesOf(step);
     SmallVector<ComputeOp> cluster;
     bool isChanged = false;
     for (size_t i = 0; i < ops.size(); ++i) {
@@ -282,7 +305,7 @@ struct CoarsenPass : public bagua::impl::CoarsenPassBase<CoarsenPass> {
       if (i + 1 < ops.size() && clusters[i + 1] == clusters[i])
         continue;
       if (cluster.size() > 1) {
-        mergeCluster(cluster);
+        mergeCluster(cluster, device);
         isChanged = true;
       }
       cluster.clear();

@@ -51,7 +51,8 @@ MAY_INCLUDE = {
     "Transforms": ["Algorithms", "Bridge", "Utils", "Dialect", "Prices", "Proof", "Search", "Support"],
     # Each stage of the import knows those before it.
     "Reading": ["Dialect", "Support"],
-    "Graph": ["Reading", "Dialect", "Support"],
+    # Traffic.h: what ops do with memory.
+    "Graph": ["Reading", "Dialect", "Support", "Traffic.h"],
     "Recognition": ["Reading", "Graph", "Dialect", "Support"],
     # StableHLOImport.h: the options of an import.
     "Writing": ["Reading", "Graph", "Recognition", "Dialect", "Support", "Clusters.h", "SizeScale.h", "StableHLOImport.h"],

@@ -115,3 +115,21 @@ bagua.step @agreement on @mesh data [dp] (batch %x "x" : !t, param %cut "cut" va
   %whole1 = bagua.sgd (%whole) grad %gw lr 0.1 : !t
   bagua.yield %cut1, %whole1 : !t, !t
 }
+
+// Kernels run one after the other, so one's arithmetic doesn't hide another's traffic: 20 ns and 30 ns, not 30, with one launch. An op without work takes no time.
+bagua.cluster @timed axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+    device #bagua.device<flop_per_s = 1000000000, bytes_per_s = 1000000000, launch_ns = 5>
+// CHECK-LABEL: bagua.step @durations
+// CHECK-NEXT: bagua.compute forward "dot"(%x) flops 20 bytes 30 cost_ns 55 roofline :
+bagua.step @durations on @timed data [node] (batch %x "x" : !t) {
+  %a = bagua.compute forward "dot"(%x) flops 20 : (!t) -> (!t)
+  %b = bagua.compute forward "relu"(%a) bytes 30 : (!t) -> (!t)
+  bagua.compute forward "reshape"(%b) flops 0 bytes 0 : (!t) -> ()
+}
+// A duration that is there counts as it is, and says where the sum comes from.
+// CHECK-LABEL: bagua.step @measured
+// CHECK-NEXT: bagua.compute forward "dot"(%x) flops 20 bytes 30 cost_ns 435 measured :
+bagua.step @measured on @timed data [node] (batch %x "x" : !t) {
+  %a = bagua.compute forward "dot"(%x) flops 20 cost_ns 400 measured : (!t) -> (!t)
+  bagua.compute forward "relu"(%a) bytes 30 : (!t) -> ()
+}

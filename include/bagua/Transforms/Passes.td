@@ -34,12 +34,14 @@ def CoarsenPass : Pass<"bagua-coarsen", "::bagua::StepOp"> {
     uses, or the second is the first to use a param or a collective's result. Ops
     also stay apart where ranks must agree about the results of one of them, for the
     sake of a state or a gradient, and do not about those of the other.
-    Durations, flops and bytes add up; the name is that of the costliest member.
+    Durations, flops and bytes add up; a member without a duration counts as long as
+    the roofline of the cluster's device says. The name is that of the costliest
+    member.
 
     ```
     bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
-      %a = bagua.compute forward "dot"(%x, %w) flops 1000 bytes 64 : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
-      %b = bagua.compute forward "relu"(%a) bytes 32 : (tensor<8xf32>) -> (tensor<8xf32>)
+      %a = bagua.compute forward "dot"(%x, %w) flops 240000000 bytes 9000 : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
+      %b = bagua.compute forward "relu"(%a) bytes 900000 : (tensor<8xf32>) -> (tensor<8xf32>)
       %g = bagua.compute backward "dot"(%b, %x) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
       bagua.yield %w : tensor<8xf32>
     }
@@ -47,7 +49,7 @@ def CoarsenPass : Pass<"bagua-coarsen", "::bagua::StepOp"> {
     becomes
     ```
     bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
-      %b = bagua.compute forward "dot"(%x, %w) flops 1000 bytes 96 : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
+      %b = bagua.compute forward "dot"(%x, %w) flops 240000000 bytes 909000 cost_ns 8000 roofline : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
       %g = bagua.compute backward "dot"(%b, %x) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
       bagua.yield %w : tensor<8xf32>
     }

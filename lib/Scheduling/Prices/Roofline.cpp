@@ -16,9 +16,17 @@ static int64_t ceilNs(int64_t amount, int64_t perSecond) {
   return static_cast<int64_t>(std::min<Wide>(ns, INT64_MAX / 4));
 }
 
+int64_t bagua::kernelNs(int64_t flops, int64_t bytes,
+                        const DeviceRates &device) {
+  return std::max(ceilNs(flops, device.flopPerS),
+                  ceilNs(bytes, device.bytesPerS));
+}
+
+int64_t bagua::withLaunchNs(int64_t kernelsNs, const DeviceRates &device) {
+  return kernelsNs == 0 ? 0 : kernelsNs + device.launchNs;
+}
+
 int64_t bagua::rooflineNs(int64_t flops, int64_t bytes,
                           const DeviceRates &device) {
-  return std::max(ceilNs(flops, device.flopPerS),
-                  ceilNs(bytes, device.bytesPerS)) +
-         device.launchNs;
+  return withLaunchNs(kernelNs(flops, bytes, device), device);
 }

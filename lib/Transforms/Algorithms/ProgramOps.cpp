@@ -7,7 +7,6 @@
 #include "bagua/Transforms/Algorithms/ProgramOps.h"
 
 #include "bagua/Dialect/Bagua/Origins.h"
-#include "bagua/Scheduling/Prices/Roofline.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/IR/Builders.h"
@@ -32,18 +31,25 @@ ComputeOp bagua::giveToProgram(StepOp step, Operation *op) {
   return compute;
 }
 
-static void setRoofline(ComputeOp op, DeviceAttr device) {
+static void setRoofline(ComputeOp op, const DeviceRates &device) {
   Builder builder(op.getContext());
-  op.setCostNsAttr(builder.getI64IntegerAttr(rooflineNs(
-      0, *op.getBytes(),
-      {device.getFlopPerS(), device.getBytesPerS(), device.getLaunchNs()})));
+  op.setCostNsAttr(
+      builder.getI64IntegerAttr(rooflineNs(0, *op.getBytes(), device)));
   op.setCostSourceAttr(
       CostSourceAttr::get(op.getContext(), CostSource::Roofline));
 }
 
 ComputeOp bagua::giveTimed(StepOp step, Operation *op) {
   ComputeOp compute = giveToProgram(step, op);
-  if (DeviceAttr device = step.lookupCluster().getDeviceAttr())
-    setRoofline(compute, device);
+  if (std::optional<DeviceRates> device = ratesOf(step))
+    setRoofline(compute, *device);
   return compute;
+}
+
+std::optional<DeviceRates> bagua::ratesOf(StepOp step) {
+  DeviceAttr device = step.lookupCluster().getDeviceAttr();
+  if (!device)
+    return std::nullopt;
+  return DeviceRates{device.getFlopPerS(), device.getBytesPerS(),
+                     device.getLaunchNs()};
 }

@@ -18,9 +18,16 @@ struct DeviceRates {
   int64_t launchNs;
 };
 
-/// max(flops / peak, bytes / memory bandwidth) + launch, in ns, rounded up
-/// (Williams et al., CACM 2009). A lower bound for one kernel; a cluster of
-/// many kernels whose intermediate values leave the cache takes longer.
+/// max(flops / peak, bytes / memory bandwidth), in ns, rounded up (Williams et
+/// al., CACM 2009): the least time of one kernel that runs. Times of several
+/// kernels add up: one's arithmetic does not hide another's traffic.
+int64_t kernelNs(int64_t flops, int64_t bytes, const DeviceRates &device);
+
+/// The time of kernels that are launched together, with that of the launch; 0
+/// if none of them has work.
+int64_t withLaunchNs(int64_t kernelsNs, const DeviceRates &device);
+
+/// The time of one kernel with its launch.
 int64_t rooflineNs(int64_t flops, int64_t bytes, const DeviceRates &device);
 
 } // namespace bagua

@@ -8,6 +8,9 @@
 #define BAGUA_TRANSFORMS_ALGORITHMS_PROGRAMOPS_H
 
 #include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Scheduling/Prices/Roofline.h"
+
+#include <optional>
 
 namespace bagua {
 
@@ -18,6 +21,9 @@ ComputeOp giveToProgram(StepOp step, mlir::Operation *op);
 /// Does the same, and sets the duration on the cluster's device, if there is
 /// one.
 ComputeOp giveTimed(StepOp step, mlir::Operation *op);
+
+/// The rates of the device of the step's cluster, if it has one.
+std::optional<DeviceRates> ratesOf(StepOp step);
 
 } // namespace bagua
 

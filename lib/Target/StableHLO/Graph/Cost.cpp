@@ -1,21 +1,28 @@
 //===- Cost.cpp - Floating-point operations and bytes of ops --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Computes costs of single ops, trip counts, and sums over bodies and calls.
+// Computes arithmetic of single ops, and sums over bodies and calls; asks
+// countTraffic for bytes.
 //
 //===----------------------------------------------------------------------===//
 #include "StableHLO/Graph/Cost.h"
 
-#include "StableHLO/Graph/Splats.h"
+#include "StableHLO/Graph/Loops.h"
+#include "StableHLO/Graph/OpTable.h"
+
+#include "bagua/Scheduling/Prices/Traffic.h"
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
+using namespace bagua;
 using namespace bagua::importer;
 
-CostModel::CostModel(ModuleOp module) {
-  for (auto function : module.getOps<func::FuncOp>())
-    functions[function.getSymName()] = function;
+/// Whether an op is a return; the stub dialects don't mark it as a terminator.
+static bool isTerminator(Operation *op) {
+  return op == &op->getBlock()->back() && op->getNumResults() == 0;
 }
 
 int64_t bagua::importer::bytesOf(Type type) {
@@ -103,210 +110,151 @@ static int64_t ownFlops(Operation *op) {
   return name == "convolution" ? convolutionFlops(op) : 0;
 }
 
-/// The bytes of an op alone; `bytesOfOperand` gives those of an operand.
-static int64_t
-ownBytes(Operation *op,
-         llvm::function_ref<int64_t(unsigned operand)> bytesOfOperand) {
-  StringRef name = op->getName().stripDialect();
-  int64_t bytes = 0;
-  for (Value result : op->getResults())
-    bytes += bytesOf(result.getType());
-  if (name == "slice" || name == "dynamic_slice" || name == "gather")
-    return 2 * bytes;
-  if (name == "dynamic_update_slice" && op->getNumOperands() >= 2)
-    return 2 * bytesOfOperand(1);
-  for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    bytes += bytesOfOperand(i);
-  return bytes;
-}
-
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//
 
-static Operation *terminatorOf(Region &region) {
-  return region.empty() || region.front().empty() ? nullptr
-                                                  : &region.front().back();
-}
-
-/// The integer of a constant op, or of a conversion of one.
-static std::optional<int64_t> constantOf(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    StringRef name = op->getName().stripDialect();
-    if (name == "constant") {
-      std::optional<double> splat = splatOf(op);
-      return splat ? std::optional<int64_t>(static_cast<int64_t>(*splat))
-                   : std::nullopt;
-    }
-    if (name != "convert" && name != "reshape")
-      return std::nullopt;
-    value = op->getOperand(0);
-  }
-  return std::nullopt;
-}
-
-/// The number that a body adds to its counter in each turn, possibly in a call.
-std::optional<int64_t> CostModel::incrementOf(Value next, Value counter) {
-  Operation *op = next.getDefiningOp();
-  if (!op)
-    return std::nullopt;
-  if (auto call = dyn_cast<func::CallOp>(op)) {
-    func::FuncOp callee = functions.lookup(call.getCallee());
-    if (!callee || callee.isExternal())
-      return std::nullopt;
-    Block &body = callee.getBody().front();
-    for (auto [index, operand] : llvm::enumerate(call.getOperands()))
-      if (operand == counter)
-        return incrementOf(body.getTerminator()->getOperand(
-                               cast<OpResult>(next).getResultNumber()),
-                           body.getArgument(index));
-    return std::nullopt;
-  }
-  if (op->getName().stripDialect() != "add" || op->getNumOperands() != 2)
-    return std::nullopt;
-  for (unsigned i : {0u, 1u})
-    if (op->getOperand(i) == counter)
-      return constantOf(op->getOperand(1 - i));
-  return std::nullopt;
-}
-
-/// The turns of `while (i < n) i += step`, where n is a constant or carried
-/// unchanged.
-std::optional<int64_t> CostModel::tripCountOf(Operation *op,
-                                              InitialValue initial) {
-  if (op->getNumRegions() != 2 || op->getNumOperands() < op->getNumResults() ||
-      llvm::any_of(op->getRegions(), [&](Region &region) {
-        return region.getNumArguments() != op->getNumResults();
-      }))
-    return std::nullopt;
-  Operation *condition = terminatorOf(op->getRegion(0));
-  Operation *body = terminatorOf(op->getRegion(1));
-  if (!condition || !body || condition->getNumOperands() != 1 ||
-      body->getNumOperands() != op->getNumResults())
-    return std::nullopt;
-  Operation *compare = condition->getOperand(0).getDefiningOp();
-  if (!compare || compare->getName().stripDialect() != "compare" ||
-      compare->getNumOperands() != 2)
-    return std::nullopt;
-  auto direction = compare->getAttrOfType<OpaqueAttr>("comparison_direction");
-  auto counter = dyn_cast<BlockArgument>(compare->getOperand(0));
-  if (!direction || !counter)
-    return std::nullopt;
-  unsigned index = counter.getArgNumber();
-  std::optional<int64_t> end = constantOf(compare->getOperand(1));
-  if (auto carried = dyn_cast<BlockArgument>(compare->getOperand(1))) {
-    unsigned at = carried.getArgNumber();
-    if (body->getOperand(at) == op->getRegion(1).getArgument(at))
-      end = initial(at);
-  }
-  std::optional<int64_t> begin = initial(index);
-  std::optional<int64_t> step =
-      incrementOf(body->getOperand(index), op->getRegion(1).getArgument(index));
-  if (!begin || !end || !step || *step <= 0)
-    return std::nullopt;
-  int64_t span = *end - *begin;
-  if (direction.getAttrData().contains("comparison_direction LE"))
-    ++span;
-  else if (!direction.getAttrData().contains("comparison_direction LT"))
-    return std::nullopt;
-  return std::max<int64_t>(0, (span + *step - 1) / *step);
-}
-
 CostModel::Cost CostModel::costOfLoop(Operation *op, InitialValue initial) {
-  std::optional<int64_t> turns = tripCountOf(op, initial);
-  if (!turns)
+  std::optional<CountedLoop> loop = readCountedLoop(op, initial, functions);
+  if (!loop)
     emitRemark(op->getLoc())
         << "'" << op->getName()
         << "' has no trip count that is known; its cost is that of one turn";
+  int64_t turns = loop ? loop->turns : 1;
   Cost total;
-  for (Region &region : op->getRegions()) {
-    Cost cost = costOf(region);
-    total.flops += turns.value_or(1) * cost.flops;
-    total.bytes += turns.value_or(1) * cost.bytes;
-  }
-  return total;
-}
-
-//===----------------------------------------------------------------------===//
-// Sums
-//===----------------------------------------------------------------------===//
-
-/// Whether an op is a return; the stub dialects don't mark it as a terminator.
-static bool isTerminator(Operation *op) {
-  return op == &op->getBlock()->back() && op->getNumResults() == 0;
-}
-
-CostModel::Cost CostModel::costOf(Region &region) {
-  Cost total;
-  for (Block &block : region)
-    for (Operation &op : block) {
-      Cost cost = isTerminator(&op) ? Cost() : costOf(&op);
-      total.flops += cost.flops;
-      total.bytes += cost.bytes;
+  for (Region &region : op->getRegions())
+    for (Block &block : region) {
+      Cost cost = costOf(block);
+      total.flops += turns * cost.flops;
+      total.bytes += turns * cost.bytes;
     }
   return total;
 }
 
-CostModel::Cost CostModel::costOf(Operation *op) {
+CostModel::Cost CostModel::innerCostOf(Operation *op, InitialValue initial) {
   if (auto call = dyn_cast<func::CallOp>(op)) {
     func::FuncOp callee = functions.lookup(call.getCallee());
-    if (!callee)
+    if (!callee || callee.isExternal())
       return {};
     auto known = functionCosts.find(callee);
     if (known != functionCosts.end())
       return known->second;
     functionCosts[callee] = {}; // a recursive call, refused elsewhere
-    return functionCosts[callee] = costOf(callee.getBody());
+    return functionCosts[callee] = costOf(callee.getBody().front());
   }
   StringRef name = op->getName().stripDialect();
   if (name == "while")
-    return costOfLoop(
-        op, [&](unsigned i) { return constantOf(op->getOperand(i)); });
-  if (name == "if" || name == "case") {
-    Cost dearest;
-    for (Region &region : op->getRegions()) {
-      Cost cost = costOf(region);
-      dearest.flops = std::max(dearest.flops, cost.flops);
-      dearest.bytes = std::max(dearest.bytes, cost.bytes);
-    }
-    return dearest;
-  }
-  if (traitsOf(op).isFree)
-    return {};
-  return {ownFlops(op), ownBytes(op, [&](unsigned i) {
-            return bytesOf(op->getOperand(i).getType());
-          })};
+    return costOfLoop(op, initial);
+  Cost dearest;
+  if (name == "if" || name == "case")
+    for (Region &region : op->getRegions())
+      for (Block &block : region) {
+        Cost cost = costOf(block);
+        dearest.flops = std::max(dearest.flops, cost.flops);
+        dearest.bytes = std::max(dearest.bytes, cost.bytes);
+      }
+  return dearest;
 }
 
-void CostModel::annotate(const Graph &graph, FlatOp &op, OpTraits traits) {
-  if (traits.isFree)
+//===----------------------------------------------------------------------===//
+// Blocks and graphs
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The ops of a block as countTraffic takes them.
+class BlockTraffic {
+public:
+  void add(Operation *op);
+  void escape(ValueRange values) {
+    for (Value value : values)
+      escaping.push_back(numberOf(value));
+  }
+  /// The bytes that all ops together move.
+  int64_t count() const {
+    std::vector<int64_t> moved = countTraffic(ops, bytes, escaping);
+    return std::accumulate(moved.begin(), moved.end(), int64_t(0));
+  }
+
+private:
+  int32_t numberOf(Value value) {
+    auto [entry, isNew] =
+        numbers.try_emplace(value, static_cast<int32_t>(bytes.size()));
+    if (isNew)
+      bytes.push_back(bytesOf(value.getType()));
+    return entry->second;
+  }
+
+  std::vector<TrafficOp> ops;
+  std::vector<int64_t> bytes;
+  std::vector<int32_t> escaping;
+  llvm::DenseMap<Value, int32_t> numbers;
+};
+} // namespace
+
+void BlockTraffic::add(Operation *op) {
+  if (isIdentity(op)) {
+    for (auto [operand, result] :
+         llvm::zip_equal(op->getOperands(), op->getResults()))
+      numbers[result] = numberOf(operand);
     return;
-  StringRef name = op.source->getName().stripDialect();
-  if (name == "while") {
-    Cost cost = costOfLoop(op.source, [&](unsigned i) {
+  }
+  Traffic kind =
+      isa<func::CallOp>(op) ? Traffic::Outside : traitsOf(op).traffic;
+  TrafficOp &entry = ops.emplace_back(TrafficOp{kind, {}, {}});
+  for (Value operand : op->getOperands())
+    entry.operands.push_back(numberOf(operand));
+  for (Value result : op->getResults()) {
+    entry.results.push_back(numberOf(result));
+    if (kind == Traffic::None)
+      bytes.back() = 0;
+  }
+}
+
+CostModel::Cost CostModel::costOf(Block &block) {
+  Cost total;
+  BlockTraffic traffic;
+  for (Operation &op : block) {
+    if (isTerminator(&op)) {
+      traffic.escape(op.getOperands());
+      continue;
+    }
+    traffic.add(&op);
+    Cost inner = innerCostOf(
+        &op, [&](unsigned i) { return integerOf(op.getOperand(i)); });
+    total.flops += ownFlops(&op) + inner.flops;
+    total.bytes += inner.bytes;
+  }
+  total.bytes += traffic.count();
+  return total;
+}
+
+void CostModel::annotate(Graph &graph) {
+  std::vector<TrafficOp> ops;
+  std::vector<FlatOp *> sources;
+  for (FlatOp &op : graph.ops) {
+    auto isStatic = [&](ValueId value) { return graph.values[value].isStatic; };
+    if (op.isDead ||
+        (!op.results.empty() && llvm::all_of(op.results, isStatic)))
+      continue;
+    Cost inner = innerCostOf(op.source, [&](unsigned i) {
       std::optional<double> splat = graph.values[op.operands[i]].splat;
       return splat ? std::optional<int64_t>(static_cast<int64_t>(*splat))
                    : std::nullopt;
     });
-    op.flops = cost.flops;
-    op.bytes = cost.bytes;
-    return;
+    op.flops = ownFlops(op.source) + inner.flops;
+    op.bytes = inner.bytes;
+    sources.push_back(&op);
+    ops.push_back({traitsOf(op.source).traffic,
+                   {op.operands.begin(), op.operands.end()},
+                   {op.results.begin(), op.results.end()}});
   }
-  if (name == "if" || name == "case") {
-    Cost cost = costOf(op.source);
-    op.flops = cost.flops;
-    op.bytes = cost.bytes;
-    return;
-  }
-  op.flops = ownFlops(op.source);
-  op.bytes = ownBytes(op.source, [&](unsigned i) {
-    ValueId value = op.operands[i];
-    while (const FlatOp *def = graph.defOf(value)) {
-      if (def->kind != OpKind::Reshape && def->kind != OpKind::Broadcast)
-        break;
-      value = def->operands[0];
-    }
-    return graph.values[value].isStatic ? int64_t(0)
-                                        : bytesOf(graph.values[value].type);
-  });
+  std::vector<int64_t> bytes;
+  for (const FlatValue &value : graph.values)
+    bytes.push_back(value.isStatic ? 0 : bytesOf(value.type));
+  std::vector<int32_t> escaping;
+  for (const Output &output : graph.outputs)
+    escaping.push_back(output.value);
+  for (auto [op, moved] :
+       llvm::zip_equal(sources, countTraffic(ops, bytes, escaping)))
+    op->bytes += moved;
 }

@@ -8,46 +8,33 @@
 #define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_COST_H
 
 #include "StableHLO/Graph/Graph.h"
-#include "StableHLO/Graph/OpTable.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/BuiltinOps.h"
-
-#include "llvm/ADT/StringMap.h"
+#include "StableHLO/Graph/Loops.h"
 
 namespace bagua::importer {
 
 /// flops: dot_general and convolution only, a multiplication and an addition
-/// counted as two; zeros that lhs_dilation inserts are not counted. bytes:
-/// operands and results of every op that is not free. Constants, reshapes and
-/// broadcasts are free, and an operand counts as the value of which it is a
-/// view. A slice or gather reads as much as it returns; an update in place
-/// reads and writes as much as it is given. Loops count their bodies times the
-/// trip count, branches the most expensive one.
+/// counted as two; zeros that lhs_dilation inserts are not counted. bytes: what
+/// countTraffic says. Loops count their bodies times the trip count, branches
+/// the most expensive one.
 class CostModel {
 public:
-  explicit CostModel(mlir::ModuleOp module);
+  explicit CostModel(const Functions &functions) : functions(functions) {}
 
-  /// Sets flops and bytes. A loop of unknown trip count counts once, with a
-  /// remark.
-  void annotate(const Graph &graph, FlatOp &op, OpTraits traits);
+  /// Sets flops and bytes of all ops. A loop of unknown trip count counts once,
+  /// with a remark. O(ops).
+  void annotate(Graph &graph);
 
 private:
   struct Cost {
     int64_t flops = 0;
     int64_t bytes = 0;
   };
-  /// The initial value of a loop's operand, if it is known.
-  using InitialValue =
-      llvm::function_ref<std::optional<int64_t>(unsigned operand)>;
-
-  Cost costOf(mlir::Operation *op);
-  Cost costOf(mlir::Region &region);
+  /// What an op's bodies cost; nothing for an op without any.
+  Cost innerCostOf(mlir::Operation *op, InitialValue initial);
+  Cost costOf(mlir::Block &block);
   Cost costOfLoop(mlir::Operation *op, InitialValue initial);
-  std::optional<int64_t> tripCountOf(mlir::Operation *op, InitialValue initial);
-  std::optional<int64_t> incrementOf(mlir::Value next, mlir::Value counter);
 
-  llvm::StringMap<mlir::func::FuncOp> functions;
+  const Functions &functions;
   llvm::DenseMap<mlir::Operation *, Cost> functionCosts;
 };
 

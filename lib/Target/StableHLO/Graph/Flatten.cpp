@@ -27,7 +27,7 @@ namespace {
 class Flattener {
 public:
   Flattener(ModuleOp module, bool hoists)
-      : module(module), hoists(hoists), graph(module.getLoc()), cost(module) {}
+      : module(module), hoists(hoists), graph(module.getLoc()) {}
 
   FailureOr<Graph> run();
 
@@ -59,7 +59,6 @@ private:
   ModuleOp module;
   bool hoists;
   Graph graph;
-  CostModel cost;
   CallScopes callScopes;
   llvm::StringMap<Mesh> meshes;
   /// The mesh of the manual computation, if Shardy made it.
@@ -400,8 +399,6 @@ LogicalResult Flattener::addOp(Operation *op, OpTraits traits) {
   graph.ops.push_back(std::move(flat));
   if (isStatic)
     inferSplat(graph, graph.ops.back());
-  else
-    cost.annotate(graph, graph.ops.back(), traits);
   return success();
 }
 
@@ -561,6 +558,7 @@ FailureOr<Graph> Flattener::run() {
       failed(buildMesh()) || failed(checkTypes()))
     return failure();
   graph.removeDeadOps();
+  CostModel(graph.functions).annotate(graph);
   findDeviceNumbers(graph);
   return std::move(graph);
 }

@@ -8,6 +8,7 @@
 #include "StableHLO/Graph/Hoist.h"
 
 #include "StableHLO/Graph/Collectives.h"
+#include "StableHLO/Graph/Loops.h"
 #include "StableHLO/Graph/OpTable.h"
 #include "StableHLO/Graph/Splats.h"
 
@@ -27,20 +28,6 @@ static StringRef nameOf(Operation *op) {
   return dialect == "stablehlo" || dialect == "mhlo" ? name : StringRef();
 }
 
-/// Whether a region, or a function that it calls, reduces over ranks.
-static bool reduces(Region &region, const Functions &functions,
-                    llvm::DenseSet<Operation *> &seen) {
-  return region
-      .walk([&](Operation *op) {
-        bool found = nameOf(op) == "all_reduce";
-        for (func::FuncOp callee : functionsOf(op, functions))
-          found |= seen.insert(callee).second &&
-                   reduces(callee.getBody(), functions, seen);
-        return found ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 /// The number that all elements of a value are, if a constant makes it.
 static std::optional<double> splatOf(Value value) {
   Operation *def = value.getDefiningOp();
@@ -52,13 +39,13 @@ static std::optional<double> splatOf(Value value) {
 }
 
 namespace {
-/// A `while` whose body is one block that carries each operand.
+/// A well-formed `while`.
 class Loop {
 public:
-  explicit Loop(Operation *op) : op(op) {}
+  explicit Loop(Operation *op)
+      : op(op), condition(&op->getRegion(0).front()),
+        body(&op->getRegion(1).front()) {}
 
-  /// Whether the op has the form of a loop.
-  bool read();
   /// Moves what it can.
   void hoist();
 
@@ -69,22 +56,9 @@ private:
   void moveOut(Operation *reduce, unsigned index);
 
   Operation *op;
-  Block *condition = nullptr, *body = nullptr;
+  Block *condition, *body;
 };
 } // namespace
-
-bool Loop::read() {
-  if (op->getNumRegions() != 2 || !op->getRegion(0).hasOneBlock() ||
-      !op->getRegion(1).hasOneBlock())
-    return false;
-  condition = &op->getRegion(0).front();
-  body = &op->getRegion(1).front();
-  unsigned count = op->getNumResults();
-  return !body->empty() && !condition->empty() &&
-         op->getNumOperands() == count && body->getNumArguments() == count &&
-         condition->getNumArguments() == count &&
-         body->back().getNumOperands() == count;
-}
 
 /// The sum over ranks from which a value is made with no other use on the way,
 /// by moving elements and by factors that are constants; null for none.
@@ -197,17 +171,16 @@ void Loop::hoist() {
 /// Works from the inside out, as a sum that has left a loop may leave the next.
 static LogicalResult hoistIn(Block &block, const Functions &functions) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    bool isLoop = nameOf(&op) == "while";
+    bool isLoop = isWellFormedLoop(&op);
     for (Region &region : op.getRegions()) {
-      llvm::DenseSet<Operation *> seen;
-      bool isInlined = isLoop && reduces(region, functions, seen);
+      bool isInlined = isLoop && communicates(region, functions);
       for (Block &inner : region)
         if ((isInlined && failed(inlineCalls(inner, functions))) ||
             failed(hoistIn(inner, functions)))
           return failure();
     }
-    if (Loop loop(&op); isLoop && loop.read())
-      loop.hoist();
+    if (isLoop)
+      Loop(&op).hoist();
   }
   return success();
 }

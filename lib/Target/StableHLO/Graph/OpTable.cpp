@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
+using namespace bagua;
 using namespace bagua::importer;
 
 /// Names with blanks between them.
@@ -25,11 +26,9 @@ constexpr llvm::StringLiteral kElementwise =
     "shift_left shift_right_arithmetic shift_right_logical sign sine "
     "sqrt subtract tan tanh xor";
 constexpr llvm::StringLiteral kPure =
-    "batch_norm_grad batch_norm_inference batch_norm_training "
-    "bitcast_convert case cholesky composite concatenate convolution dot "
-    "dot_general dynamic_slice dynamic_update_slice fft gather if map "
-    "pad reduce reduce_window reverse rng_bit_generator scatter "
-    "select_and_scatter slice sort transpose triangular_solve while";
+    "batch_norm_grad batch_norm_inference batch_norm_training cholesky "
+    "convolution dot dot_general fft reduce_window rng_bit_generator scatter "
+    "select_and_scatter sort triangular_solve";
 constexpr llvm::StringLiteral kOpaque =
     "collective_broadcast cross-replica-sum infeed outfeed recv send";
 
@@ -39,18 +38,24 @@ static llvm::StringMap<OpTraits> makeTable() {
     for (StringRef name : llvm::split(names, ' '))
       map[name] = traits;
   };
-  add({OpKind::Elementwise}, kElementwise);
-  add({OpKind::Reshape, false, true}, "reshape");
-  add({OpKind::Broadcast, false, true}, "broadcast_in_dim broadcast");
-  add({OpKind::Constant, false, true}, "constant iota");
+  add({OpKind::Elementwise, false, Traffic::Fused}, kElementwise);
+  add({OpKind::Reshape, false, Traffic::View}, "reshape");
+  add({OpKind::Broadcast, false, Traffic::View}, "broadcast_in_dim broadcast");
+  add({OpKind::Constant, false, Traffic::None}, "constant iota");
   add({OpKind::Pure}, kPure);
+  add({OpKind::Pure, false, Traffic::View}, "bitcast_convert transpose");
+  add({OpKind::Pure, false, Traffic::Fused}, "concatenate map pad reverse");
+  add({OpKind::Pure, false, Traffic::Reduction}, "reduce");
+  add({OpKind::Pure, false, Traffic::Part}, "dynamic_slice gather slice");
+  add({OpKind::Pure, false, Traffic::InPlace}, "dynamic_update_slice");
+  add({OpKind::Pure, false, Traffic::Outside}, "case composite if while");
   add({OpKind::RankDependent}, "partition_id replica_id rng");
-  add({OpKind::AllReduce}, "all_reduce");
-  add({OpKind::ReduceScatter}, "reduce_scatter");
-  add({OpKind::AllGather}, "all_gather");
-  add({OpKind::AllToAll}, "all_to_all");
-  add({OpKind::Permute}, "collective_permute");
-  add({OpKind::Opaque, true}, kOpaque);
+  add({OpKind::AllReduce, false, Traffic::Outside}, "all_reduce");
+  add({OpKind::ReduceScatter, false, Traffic::Outside}, "reduce_scatter");
+  add({OpKind::AllGather, false, Traffic::Outside}, "all_gather");
+  add({OpKind::AllToAll, false, Traffic::Outside}, "all_to_all");
+  add({OpKind::Permute, false, Traffic::Outside}, "collective_permute");
+  add({OpKind::Opaque, true, Traffic::Outside}, kOpaque);
   return map;
 }
 
@@ -128,18 +133,20 @@ OpTraits bagua::importer::traitsOf(Operation *op) {
   auto [dialect, name] = op->getName().getStringRef().split('.');
   // CHLO's ops are pure, and all but a few (top_k) elementwise.
   if (dialect == "chlo")
-    return {agreeInShape(op) ? OpKind::Elementwise : OpKind::Pure};
+    return agreeInShape(op)
+               ? OpTraits{OpKind::Elementwise, false, Traffic::Fused}
+               : OpTraits{OpKind::Pure};
   // torch-mlir leaves some constants in this dialect.
   if (dialect == "arith" && name == "constant")
-    return {OpKind::Constant, false, true};
+    return {OpKind::Constant, false, Traffic::None};
   if (isCustomCall(op))
     return traitsOfCustomCall(op);
   if (dialect != "stablehlo" && dialect != "mhlo")
     return traitsOfUnknown(op);
   if (name == "broadcast_in_dim" && permutesDimensions(op))
-    return {OpKind::Pure};
+    return {OpKind::Pure, false, Traffic::View};
   if (name == "reduce" && isReduceOfOne(op))
-    return {OpKind::Reshape, false, true};
+    return {OpKind::Reshape, false, Traffic::View};
   auto entry = table().find(name);
   return entry == table().end() ? traitsOfUnknown(op) : entry->second;
 }

@@ -9,6 +9,8 @@
 
 #include "StableHLO/Graph/Graph.h"
 
+#include "bagua/Scheduling/Prices/Traffic.h"
+
 namespace bagua::importer {
 
 /// The traits of an op, as the importer sees it.
@@ -16,9 +18,7 @@ struct OpTraits {
   OpKind kind = OpKind::Opaque;
   /// The op moves data between devices in a way that is not read.
   bool isOtherCommunication = false;
-  /// The op costs no memory traffic of its own: a view, or fused into its
-  /// users.
-  bool isFree = false;
+  Traffic traffic = Traffic::Kernel;
 };
 
 /// The traits of an op. An op of an unknown elementwise family counts as
