@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A JAX training step as a graph: export_step.py FILE.py[:FUNCTION] OUT.mlir [--devices=N]
+"""A JAX training step as a graph: export_step.py FILE.py[:FUNCTION] OUT.mlir [--devices=N] [--unroll]
 
 FUNCTION (`step`) of FILE.py returns a step and its arguments, which may be jax.ShapeDtypeStructs: nothing is run. The
 step is a function that was given to jax.jit (with shard_map inside, or with shardings, from which XLA's partitioner
@@ -10,7 +10,9 @@ makes the communication), jax.pmap or jax.shard_map; its params and its optimize
     bagua-translate --import-stablehlo OUT.mlir
 
 in the form that reads: one module, all ops in the generic form, with locations, which have the names. With --devices
-that many virtual CPU devices stand for the real ones. Needs JAX 0.4.35 or later; 0.12 is the newest that was tried.
+that many virtual CPU devices stand for the real ones. With --unroll each jax.lax.scan is written out, as the importer
+does with loops that communicate, and as it has to be in a program that runs the plan. Needs JAX 0.4.35 or later; 0.12
+is the newest that was tried.
 """
 import argparse
 import importlib.util
@@ -31,6 +33,18 @@ def load(place):
     if not hasattr(module, function or "step"):
         sys.exit(f"export_step: expected a function '{function or 'step'}' in {path}, found none")
     return getattr(module, function or "step")
+
+
+def unroll_scans():
+    """Makes jax.lax.scan write out its turns, for code that is loaded from now on."""
+    import functools
+    import jax
+    scan = jax.lax.scan
+
+    @functools.wraps(scan)
+    def unrolled(f, init, xs=None, length=None, reverse=False, **options):
+        return scan(f, init, xs, length, reverse, **{**options, "unroll": True})
+    jax.lax.scan = unrolled
 
 
 def text_of(step, arguments):
@@ -67,10 +81,13 @@ def main():
     parser.add_argument("step", metavar="FILE.py[:FUNCTION]")
     parser.add_argument("out", metavar="OUT.mlir")
     parser.add_argument("--devices", type=int)
+    parser.add_argument("--unroll", action="store_true")
     given = parser.parse_args()
     if given.devices:  # before JAX is imported
         os.environ["JAX_PLATFORMS"] = "cpu"
         os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={given.devices}"
+    if given.unroll:
+        unroll_scans()
     made = load(given.step)()
     if not isinstance(made, tuple) or len(made) != 2 or not callable(made[0]):
         sys.exit(f"export_step: expected a step and its arguments from {given.step}, found {type(made).__name__}")

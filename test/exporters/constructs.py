@@ -363,9 +363,7 @@ def accumulate_in_a_scan():
 
     optimizer = optax.sgd(0.1, momentum=0.9)
     params = mlp_params()
-    return Step(run, {"params": params, "opt_state": optimizer.init(params)}, batch, gradients=paths(params),
-                # All of its communication is in the loop.
-                refused={"annotated": "nothing was checked"})
+    return Step(run, {"params": params, "opt_state": optimizer.init(params)}, batch, gradients=paths(params))
 
 
 @construct
@@ -381,7 +379,7 @@ def means_in_a_scan():
         (loss, grads), _ = lax.scan(one, start, batch)
         return jax.tree.map(lambda p, g: p - 0.1 * g / 4, params, grads), loss / 4
 
-    return Step(run, {"params": mlp_params()}, batch, gradients=paths(mlp_params()), refused={"annotated": "nothing was checked"})
+    return Step(run, {"params": mlp_params()}, batch, gradients=paths(mlp_params()))
 
 
 @construct
@@ -397,8 +395,7 @@ def layers_in_a_scan():
 
     layers = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(dense(number, WIDTH, WIDTH) for number in range(3)))
     params = {"layers": layers, "last": dense(7, WIDTH, CLASSES)}
-    return Step(run, {"params": params}, data(), gradients=paths(params),
-                refused={"annotated": "expected no communication of the program's own between a gradient or a state"})
+    return Step(run, {"params": params}, data(), gradients=paths(params))
 
 
 def scaled(skip):

@@ -17,6 +17,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -49,6 +50,12 @@ llvm::cl::opt<Switch> hoistOption(
                    "stack them"),
     llvm::cl::values(clEnumValN(Switch::On, "on", "the default"),
                      clEnumValN(Switch::Off, "off", "leave them there")));
+llvm::cl::opt<Switch> unrollOption(
+    "unroll", llvm::cl::cat(category), llvm::cl::init(Switch::On),
+    llvm::cl::desc("write out loops that communicate, if their trip count is "
+                   "known"),
+    llvm::cl::values(clEnumValN(Switch::On, "on", "the default"),
+                     clEnumValN(Switch::Off, "off", "leave them as they are")));
 llvm::cl::opt<std::string> dumpAfterOption(
     "dump-after", llvm::cl::cat(category),
     llvm::cl::desc("print what a stage of the import has made of the step "
@@ -67,9 +74,9 @@ llvm::cl::opt<bool> jsonOption("json", llvm::cl::cat(category),
 LogicalResult bagua::expectOptions(MLIRContext *context, StringRef translation,
                                    ArrayRef<StringRef> taken) {
   const llvm::cl::Option *const all[] = {
-      &clusterOption,   &mappingOption,   &costsOption,
-      &sizeScaleOption, &dumpAfterOption, &summaryOption,
-      &originalOption,  &jsonOption,      &hoistOption};
+      &clusterOption,   &mappingOption, &costsOption,    &sizeScaleOption,
+      &dumpAfterOption, &summaryOption, &originalOption, &jsonOption,
+      &hoistOption,     &unrollOption};
   for (const llvm::cl::Option *option : all)
     if (option->getNumOccurrences() > 0 &&
         !llvm::is_contained(taken, option->ArgStr))
@@ -112,8 +119,16 @@ static void printSummary(const StepSummary &summary,
          << " bytes, " << summary.allReducesFound << " all_reduces, "
          << summary.computeOps << " compute ops of "
          << llvm::format("%.2f", double(summary.flops) * 1e-9) << " GFLOP\n";
+  // The turns of a loop reduce alike.
+  llvm::MapVector<StringRef, int64_t> times;
   for (const std::string &reduction : summary.keptReductions)
-    output << "  no gradient's: " << reduction << '\n';
+    ++times[reduction];
+  for (auto [reduction, count] : times) {
+    output << "  no gradient's: " << reduction;
+    if (count > 1)
+      output << " (" << count << " times)";
+    output << '\n';
+  }
 }
 
 /// Warns that a step for one rank communicates with nobody. Such a step is a
@@ -153,9 +168,10 @@ static LogicalResult
 importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
                     llvm::raw_ostream &output, MLIRContext *context) {
   context->printOpOnDiagnostic(false);
-  if (failed(expectOptions(context, "import-stablehlo",
-                           {"cluster", "mapping", "costs", "size-scale",
-                            "hoist", "dump-after", "summary", "json"})))
+  if (failed(
+          expectOptions(context, "import-stablehlo",
+                        {"cluster", "mapping", "costs", "size-scale", "hoist",
+                         "unroll", "dump-after", "summary", "json"})))
     return failure();
   auto cluster = readCluster(clusterOption, context);
   auto mapping = readText(mappingOption, context);
@@ -167,6 +183,7 @@ importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
   options.mappingName = mappingOption;
   options.sizeScale = sizeScaleOption;
   options.hoists = hoistOption == Switch::On;
+  options.unrolls = unrollOption == Switch::On;
   if (!dumpAfterOption.empty()) {
     std::optional<ImportStage> stage =
         parseWord<ImportStage>(std::string_view(dumpAfterOption.getValue()));

@@ -19,8 +19,8 @@ int main(int argc, char **argv) {
   mlir::registerAsmPrinterCLOptions();
   mlir::registerDefaultTimingManagerCLOptions();
   mlir::registerMLIRContextCLOptions();
-  bagua::showOnly({"cluster", "costs", "dump-after", "hoist", "json", "mapping",
-                   "original", "size-scale", "summary",
+  bagua::showOnly({"cluster", "costs", "dump-after", "hoist", "unroll", "json",
+                   "mapping", "original", "size-scale", "summary",
                    "mlir-print-debuginfo"});
   return failed(mlir::mlirTranslateMain(
              argc, argv,

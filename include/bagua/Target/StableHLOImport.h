@@ -48,6 +48,8 @@ struct StableHLOImportOptions {
   double sizeScale = 1;
   /// Moves sums over ranks out of loops that only add them up or stack them.
   bool hoists = true;
+  /// Writes out other loops that communicate, if their trip count is known.
+  bool unrolls = true;
   /// Where to write what stage `dumpAfter` has made of the step, as soon as it
   /// has; null: nowhere.
   llvm::raw_ostream *dump = nullptr;

@@ -26,6 +26,7 @@ bagua::exportStableHLO(ModuleOp module, llvm::SourceMgr &original,
   StableHLOImportOptions again = options;
   again.cluster = step.lookupCluster();
   again.hoists = !step->hasAttr(kNotHoistedAttr);
+  again.unrolls = !step->hasAttr(kNotUnrolledAttr);
   std::unique_ptr<Import> import;
   {
     // The import already gave its remarks when the step was made.

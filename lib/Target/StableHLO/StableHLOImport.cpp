@@ -48,7 +48,7 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
     return nullptr;
   dumpAfter(options, ImportStage::Reading,
             [&](llvm::raw_ostream &output) { dumpModule(output, *module); });
-  FailureOr<Graph> graph = flatten(*module, options.hoists);
+  FailureOr<Graph> graph = flatten(*module, {options.hoists, options.unrolls});
   // Exporters give locations of ops, but not of the step.
   if (succeeded(graph) && isa<UnknownLoc>(graph->loc)) {
     auto *file = sources.getMemoryBuffer(sources.getMainFileID());

@@ -59,5 +59,22 @@ def annotated():
     return step, (PARAMS, batch_of(16))
 
 
+def scanned():
+    """Three layers in a scan, each gathered when it is used."""
+    mesh = Mesh(numpy.array(jax.devices()[:2]), ("data",))
+    cut, whole = NamedSharding(mesh, P(None, "data")), NamedSharding(mesh, P())
+    kept = NamedSharding(mesh, P("data"))
+
+    def apply(hidden, layer):
+        layer = jax.lax.with_sharding_constraint(layer, whole)
+        return jax.lax.with_sharding_constraint(jnp.tanh(hidden @ layer), kept), None
+
+    @functools.partial(jax.jit, donate_argnums=0, in_shardings=(cut, kept), out_shardings=(cut, None))
+    def step(layers, batch):
+        value, grads = jax.value_and_grad(lambda layers: jnp.mean(jax.lax.scan(apply, batch, layers)[0]))(layers)
+        return layers - 0.1 * grads, value
+    return step, (jax.ShapeDtypeStruct((3, 4, 4), jnp.float32), jax.ShapeDtypeStruct((16, 4), jnp.float32))
+
+
 def nothing():
     return 1

@@ -16,6 +16,7 @@
 #include "StableHLO/Graph/Inline.h"
 #include "StableHLO/Graph/OpTable.h"
 #include "StableHLO/Graph/Splats.h"
+#include "StableHLO/Graph/Unroll.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -26,8 +27,8 @@ using namespace bagua::importer;
 namespace {
 class Flattener {
 public:
-  Flattener(ModuleOp module, bool hoists)
-      : module(module), hoists(hoists), graph(module.getLoc()) {}
+  Flattener(ModuleOp module, const LoopOptions &options)
+      : module(module), options(options), graph(module.getLoc()) {}
 
   FailureOr<Graph> run();
 
@@ -57,7 +58,7 @@ private:
   void alias(Operation *op);
 
   ModuleOp module;
-  bool hoists;
+  LoopOptions options;
   Graph graph;
   CallScopes callScopes;
   llvm::StringMap<Mesh> meshes;
@@ -548,7 +549,11 @@ FailureOr<Graph> Flattener::run() {
   if (failed(scopes))
     return failure();
   callScopes = std::move(*scopes);
-  if (hoists && failed(hoistReductions(entry, graph.functions)))
+  if (options.hoists &&
+      failed(hoistReductions(entry, graph.functions, callScopes)))
+    return failure();
+  if (options.unrolls &&
+      failed(unrollLoops(entry, graph.functions, callScopes)))
     return failure();
   entryBlock = &entry.getBody().front();
   graph.entry = entry;
@@ -563,6 +568,7 @@ FailureOr<Graph> Flattener::run() {
   return std::move(graph);
 }
 
-FailureOr<Graph> bagua::importer::flatten(ModuleOp module, bool hoists) {
-  return Flattener(module, hoists).run();
+FailureOr<Graph> bagua::importer::flatten(ModuleOp module,
+                                          const LoopOptions &options) {
+  return Flattener(module, options).run();
 }

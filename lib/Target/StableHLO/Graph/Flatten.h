@@ -22,10 +22,18 @@ namespace bagua::importer {
 inline constexpr llvm::StringLiteral kManualComputation =
     "sdy.manual_computation";
 
-/// The graph of the module's public function, into which calls are inlined and,
-/// if `hoists`, from whose loops reductions are moved (Hoist.h). The module
-/// must outlive it.
-mlir::FailureOr<Graph> flatten(mlir::ModuleOp module, bool hoists);
+/// What is done to loops that communicate.
+struct LoopOptions {
+  /// Reductions leave loops that only add them up or stack them (Hoist.h).
+  bool hoists = true;
+  /// Other loops are written out (Unroll.h).
+  bool unrolls = true;
+};
+
+/// The graph of the module's public function, into which calls are inlined. The
+/// module must outlive it.
+mlir::FailureOr<Graph> flatten(mlir::ModuleOp module,
+                               const LoopOptions &options);
 
 /// A line for each argument, op and output, values by their numbers in the
 /// graph. Dead ops are left out. Nothing reads this text.

@@ -42,9 +42,9 @@ namespace {
 /// A well-formed `while`.
 class Loop {
 public:
-  explicit Loop(Operation *op)
+  Loop(Operation *op, CallScopes &scopes)
       : op(op), condition(&op->getRegion(0).front()),
-        body(&op->getRegion(1).front()) {}
+        body(&op->getRegion(1).front()), scopes(scopes) {}
 
   /// Moves what it can.
   void hoist();
@@ -57,6 +57,7 @@ private:
 
   Operation *op;
   Block *condition, *body;
+  CallScopes &scopes;
 };
 } // namespace
 
@@ -159,6 +160,9 @@ void Loop::moveOut(Operation *reduce, unsigned index) {
       << result.getType()
       << " is reduced once behind it; --hoist=off leaves it in the loop";
   reduce->getResult(0).replaceAllUsesWith(reduce->getOperand(0));
+  if (StringAttr scope = scopes.lookup(reduce))
+    scopes[moved] = scope;
+  scopes.erase(reduce);
   reduce->erase();
 }
 
@@ -169,23 +173,25 @@ void Loop::hoist() {
 }
 
 /// Works from the inside out, as a sum that has left a loop may leave the next.
-static LogicalResult hoistIn(Block &block, const Functions &functions) {
+static LogicalResult hoistIn(Block &block, const Functions &functions,
+                             CallScopes &scopes) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     bool isLoop = isWellFormedLoop(&op);
     for (Region &region : op.getRegions()) {
       bool isInlined = isLoop && communicates(region, functions);
       for (Block &inner : region)
-        if ((isInlined && failed(inlineCalls(inner, functions))) ||
-            failed(hoistIn(inner, functions)))
+        if ((isInlined && failed(inlineCalls(inner, functions, scopes))) ||
+            failed(hoistIn(inner, functions, scopes)))
           return failure();
     }
     if (isLoop)
-      Loop(&op).hoist();
+      Loop(&op, scopes).hoist();
   }
   return success();
 }
 
 LogicalResult bagua::importer::hoistReductions(func::FuncOp entry,
-                                               const Functions &functions) {
-  return hoistIn(entry.getBody().front(), functions);
+                                               const Functions &functions,
+                                               CallScopes &scopes) {
+  return hoistIn(entry.getBody().front(), functions, scopes);
 }

@@ -18,7 +18,8 @@ namespace bagua::importer {
 /// same on all ranks, both beginning with zeros. Calls in a loop that
 /// communicates are inlined. Such a step adds in another order. O(ops).
 mlir::LogicalResult hoistReductions(mlir::func::FuncOp entry,
-                                    const Functions &functions);
+                                    const Functions &functions,
+                                    CallScopes &scopes);
 
 } // namespace bagua::importer
 

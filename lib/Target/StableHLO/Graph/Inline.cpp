@@ -21,18 +21,18 @@ using namespace bagua::importer;
 namespace {
 class Inliner {
 public:
-  explicit Inliner(const Functions &functions) : functions(functions) {}
+  Inliner(const Functions &functions, CallScopes &scopes)
+      : functions(functions), scopes(scopes) {}
 
   LogicalResult inlineInto(func::FuncOp function);
   LogicalResult inlineInto(Block &block);
-  CallScopes takeScopes() { return std::move(scopes); }
 
 private:
   LogicalResult inlineCall(func::CallOp call);
   LogicalResult inlineAsync(Operation *done);
 
   const Functions &functions;
-  CallScopes scopes;
+  CallScopes &scopes;
   SmallVector<func::FuncOp> stack;
   llvm::DenseSet<Operation *> done;
 };
@@ -76,6 +76,7 @@ LogicalResult Inliner::inlineCall(func::CallOp call) {
   for (auto [result, value] :
        llvm::zip_equal(call.getResults(), body.back().getOperands()))
     result.replaceAllUsesWith(mapping.lookupOrDefault(value));
+  scopes.erase(call);
   call.erase();
   return success();
 }
@@ -114,8 +115,10 @@ LogicalResult Inliner::inlineAsync(Operation *done) {
   start->getBlock()->getOperations().splice(Block::iterator(start),
                                             body.getOperations(), body.begin(),
                                             Block::iterator(end));
-  done->erase();
-  start->erase();
+  for (Operation *op : {done, start}) {
+    scopes.erase(op);
+    op->erase();
+  }
   return success();
 }
 
@@ -148,15 +151,16 @@ LogicalResult Inliner::inlineInto(func::FuncOp function) {
 
 FailureOr<CallScopes> bagua::importer::inlineCalls(func::FuncOp entry,
                                                    const Functions &functions) {
-  Inliner inliner(functions);
-  if (failed(inliner.inlineInto(entry)))
+  CallScopes scopes;
+  if (failed(Inliner(functions, scopes).inlineInto(entry)))
     return failure();
-  return inliner.takeScopes();
+  return scopes;
 }
 
 LogicalResult bagua::importer::inlineCalls(Block &block,
-                                           const Functions &functions) {
-  return Inliner(functions).inlineInto(block);
+                                           const Functions &functions,
+                                           CallScopes &scopes) {
+  return Inliner(functions, scopes).inlineInto(block);
 }
 
 Operation *bagua::importer::cloneWhole(OpBuilder &builder, Operation &op,

@@ -31,7 +31,8 @@ mlir::FailureOr<CallScopes> inlineCalls(mlir::func::FuncOp entry,
                                         const Functions &functions);
 
 /// Inlines all calls in a block, as in the function that has it.
-mlir::LogicalResult inlineCalls(mlir::Block &block, const Functions &functions);
+mlir::LogicalResult inlineCalls(mlir::Block &block, const Functions &functions,
+                                CallScopes &scopes);
 
 /// A copy of the op, also of what MLIR 19's clone drops: the properties in
 /// <{..}> of unregistered ops, its own and those of ops in its regions.

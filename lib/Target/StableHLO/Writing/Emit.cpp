@@ -429,6 +429,8 @@ StepOp Emitter::emitStepOp(ClusterOp cluster) {
   recordSizeScale(step, options.sizeScale);
   if (!options.hoists)
     step->setAttr(kNotHoistedAttr, builder.getUnitAttr());
+  if (!options.unrolls)
+    step->setAttr(kNotUnrolledAttr, builder.getUnitAttr());
   Block *body = builder.createBlock(&step.getBody());
   for (const StepArgument &argument : model.arguments) {
     const Argument &info = graph.arguments[argument.argument];

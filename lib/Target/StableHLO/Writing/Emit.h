@@ -20,6 +20,8 @@ namespace bagua::importer {
 
 /// Set on a step in whose module sums over ranks were left in loops.
 inline constexpr llvm::StringLiteral kNotHoistedAttr = "bagua.not_hoisted";
+/// Set on a step in whose module loops that communicate were left as they are.
+inline constexpr llvm::StringLiteral kNotUnrolledAttr = "bagua.not_unrolled";
 
 /// An op of the step, and its origin.
 struct EmittedOp {
