@@ -26,6 +26,38 @@ def VerifyGraphPass : Pass<"bagua-verify-graph", "::mlir::ModuleOp"> {
   }];
 }
 
+def PrefetchPass : Pass<"bagua-prefetch", "::bagua::StepOp"> {
+  let summary = "Runs a program's own gathers ahead of their use, and what follows its scatters behind";
+  let description = [{
+    A step that keeps params in parts communicates by itself: it gathers params right
+    before they are used, and adds pieces of gradients to its states right after they
+    are scattered. Collectives that need states alone move ahead of their use, with
+    what they are computed from, in the order of their first uses; ops that follow
+    communication and lead to none come last. All other ops keep their order. How many
+    bytes are gathered and not yet used is decided by time: the smallest limit whose
+    predicted time is within 1 % of the best. A step that would not become faster stays
+    as it is, and so does one of micro-batches.
+
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w varies [node] "w" : tensor<2xf32>, param %v varies [node] "v" : tensor<2xf32>) {
+      %a = bagua.all_gather %w over [node] concat 0 : tensor<2xf32> -> tensor<8xf32>
+      %h = bagua.compute forward "dot"(%x, %a) cost_ns 900000 measured : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
+      %b = bagua.all_gather %v over [node] concat 0 : tensor<2xf32> -> tensor<8xf32>
+      bagua.compute forward "dot"(%h, %b) cost_ns 900000 measured : (tensor<8xf32>, tensor<8xf32>) -> ()
+    }
+    ```
+    becomes
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w varies [node] "w" : tensor<2xf32>, param %v varies [node] "v" : tensor<2xf32>) {
+      %a = bagua.all_gather %w over [node] concat 0 : tensor<2xf32> -> tensor<8xf32>
+      %b = bagua.all_gather %v over [node] concat 0 : tensor<2xf32> -> tensor<8xf32>
+      %h = bagua.compute forward "dot"(%x, %a) cost_ns 900000 measured : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
+      bagua.compute forward "dot"(%h, %b) cost_ns 900000 measured : (tensor<8xf32>, tensor<8xf32>) -> ()
+    }
+    ```
+  }];
+}
+
 def CoarsenPass : Pass<"bagua-coarsen", "::bagua::StepOp"> {
   let summary = "Merges runs of compute between points where communication can start or must end";
   let description = [{

@@ -12,32 +12,44 @@
 using namespace mlir;
 using namespace bagua;
 
+/// The number of one op, or first and last of each run.
 constexpr llvm::StringLiteral kOrigin = "bagua.origin";
 
 std::optional<Origin> bagua::originOf(Operation *op) {
-  auto numbers = op->getAttrOfType<DenseI64ArrayAttr>(kOrigin);
-  if (!numbers || numbers.empty())
+  auto attr = op->getAttrOfType<DenseI64ArrayAttr>(kOrigin);
+  ArrayRef<int64_t> numbers = attr ? attr.asArrayRef() : ArrayRef<int64_t>();
+  if (numbers.size() == 1)
+    return Origin{{numbers[0], numbers[0]}};
+  if (numbers.empty() || numbers.size() % 2 != 0)
     return std::nullopt;
-  return Origin{numbers.asArrayRef().front(), numbers.asArrayRef().back()};
+  Origin origin;
+  for (size_t i = 0; i < numbers.size(); i += 2)
+    origin.push_back({numbers[i], numbers[i + 1]});
+  return origin;
 }
 
-void bagua::setOrigin(Operation *op, Origin origin) {
-  SmallVector<int64_t, 2> numbers{origin.first};
-  if (origin.last != origin.first)
-    numbers.push_back(origin.last);
+void bagua::setOrigin(Operation *op, ArrayRef<OriginRun> origin) {
+  SmallVector<int64_t, 2> numbers;
+  for (const OriginRun &run : origin)
+    numbers.append({run.first, run.last});
+  if (origin.size() == 1 && numbers[0] == numbers[1])
+    numbers.pop_back();
   op->setAttr(kOrigin, DenseI64ArrayAttr::get(op->getContext(), numbers));
 }
 
 void bagua::setOrigin(Operation *op, ArrayRef<ComputeOp> others) {
-  std::optional<Origin> whole;
+  Origin whole;
   for (ComputeOp other : others) {
     std::optional<Origin> origin = originOf(other);
-    if (!origin || (whole && origin->first != whole->last + 1))
+    if (!origin)
       return;
-    whole = Origin{whole ? whole->first : origin->first, origin->last};
+    for (const OriginRun &run : *origin)
+      if (!whole.empty() && run.first == whole.back().last + 1)
+        whole.back().last = run.last;
+      else
+        whole.push_back(run);
   }
-  if (whole)
-    setOrigin(op, *whole);
+  setOrigin(op, whole);
 }
 
 ComputeBorder bagua::borderOf(ArrayRef<ComputeOp> ops) {

@@ -90,6 +90,8 @@ std::string PipelineBuilder::takeForStep() {
 }
 
 void PipelineBuilder::addPreparation() {
+  // Ops that move must not have become parts of others.
+  addToStep("prefetch");
   // Few large ops cost less to plan. Ops stay apart where communication may
   // start or must end.
   addToStep("coarsen");

@@ -16,19 +16,22 @@
 namespace bagua {
 
 /// Imported ops that follow each other: the numbers of the first and the last.
-struct Origin {
-  int64_t first = 0;
-  int64_t last = 0;
+struct OriginRun {
+  int64_t first;
+  int64_t last;
 };
+
+/// The imported ops that an op stands for, in the order in which they run.
+using Origin = llvm::SmallVector<OriginRun, 1>;
 
 /// The op's origin; nothing if a pass wrote the op anew.
 std::optional<Origin> originOf(mlir::Operation *op);
 
 /// Lets the op stand for these imported ops.
-void setOrigin(mlir::Operation *op, Origin origin);
+void setOrigin(mlir::Operation *op, llvm::ArrayRef<OriginRun> origin);
 
-/// Lets the op stand for the others, each of which follows the one before. The
-/// op has an origin if all of them do.
+/// Lets the op stand for the others, one after the other. The op has an origin
+/// if all of them do.
 void setOrigin(mlir::Operation *op, llvm::ArrayRef<ComputeOp> others);
 
 /// The values that pass between ops that become one and other ops.

@@ -62,6 +62,7 @@ public:
   int32_t size() const { return static_cast<int32_t>(ops.size()); }
   const GraphOp &operator[](int32_t op) const { return ops[op]; }
   void setMayBeLate(int32_t op) { ops[op].mayBeLate = true; }
+  void setNs(int32_t op, double ns) { ops[op].ns = ns; }
   /// An op's operands, in order.
   struct Range {
     const int32_t *first, *last;

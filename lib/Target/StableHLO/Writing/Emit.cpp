@@ -142,7 +142,7 @@ std::string Emitter::nameOf(const FlatOp &op) {
 /// Gives the op its origin.
 EmittedOp &Emitter::number(Operation *op, OpId source) {
   auto number = static_cast<int64_t>(emittedOps.size());
-  setOrigin(op, {number, number});
+  setOrigin(op, OriginRun{number, number});
   return emittedOps.emplace_back(EmittedOp{op, source, kNone});
 }
 

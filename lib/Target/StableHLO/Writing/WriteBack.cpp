@@ -38,7 +38,7 @@ private:
 
   LogicalResult readArguments();
   LogicalResult writeOp(Operation *op);
-  LogicalResult writeCompute(ComputeOp op, Origin origin);
+  LogicalResult writeCompute(ComputeOp op, ArrayRef<OriginRun> origin);
   LogicalResult writeMember(const EmittedOp &entry, Operation *user,
                             Wiring &wiring);
   /// `isWhole`: the wiring must have all operands of the source.
@@ -60,7 +60,7 @@ private:
   OpBuilder builder;
   StepWriter writer;
   llvm::DenseSet<OpOperand *> setOutputs;
-  /// The first ops of origins that have been written.
+  /// The first ops of runs that have been written.
   llvm::DenseSet<int64_t> written;
   llvm::DenseSet<Operation *> oldCommunication;
 };
@@ -184,18 +184,26 @@ LogicalResult WriteBack::writeMember(const EmittedOp &entry, Operation *user,
 }
 
 /// Writes one op of the import, or several that became one.
-LogicalResult WriteBack::writeCompute(ComputeOp op, Origin origin) {
+LogicalResult WriteBack::writeCompute(ComputeOp op,
+                                      ArrayRef<OriginRun> origin) {
   auto count = static_cast<int64_t>(emitted.ops.size());
-  if (origin.first < 0 || origin.last < origin.first || origin.last >= count)
-    return refuseOrigin(op);
-  if (!written.insert(origin.first).second)
+  SmallVector<EmittedOp> members;
+  for (const OriginRun &run : origin) {
+    if (run.first < 0 || run.last < run.first || run.last >= count)
+      return refuseOrigin(op);
+    llvm::append_range(
+        members,
+        ArrayRef(emitted.ops).slice(run.first, run.last - run.first + 1));
+  }
+  bool isNew = true;
+  for (const OriginRun &run : origin)
+    isNew &= written.insert(run.first).second;
+  if (!isNew)
     return op->emitError() << "expected each op of the module once, found '"
                            << op.getName()
                            << "' again: micro-batches can't be written back";
   SmallVector<Value> inputs;
   SmallVector<OpResult> outputs;
-  ArrayRef<EmittedOp> members =
-      ArrayRef(emitted.ops).slice(origin.first, origin.last - origin.first + 1);
   if (members.size() == 1) {
     inputs = llvm::to_vector(members.front().op->getOperands());
     outputs = llvm::to_vector(members.front().op->getResults());

@@ -1,0 +1,51 @@
+//===- Prefetching.h - When a program's own communication runs ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A step that keeps params in parts (ZeRO-3, Rajbhandari et al., SC 2020; FSDP,
+// Zhao et al., VLDB 2023) gathers each layer's params right before they are
+// used, and adds the pieces of gradients to its states right after they are
+// scattered. Compute then waits for all of it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_SEARCH_PREFETCHING_H
+#define BAGUA_SCHEDULING_SEARCH_PREFETCHING_H
+
+#include "bagua/Scheduling/Prices/OpGraph.h"
+
+#include <optional>
+
+namespace bagua {
+
+/// A step before its gradients are reduced: its collectives are the program's
+/// own, and all ops have durations.
+struct PrefetchProblem {
+  const OpGraph &step;
+  /// By state: it is data of this iteration, and differs in the next.
+  std::vector<bool> isBatch;
+  /// By op: communication that the step does not have yet will wait for it.
+  std::vector<bool> isAwaited;
+};
+
+struct Prefetch {
+  /// All ops, by number.
+  std::vector<int32_t> order;
+  /// The most bytes that are gathered and not yet used.
+  int64_t aheadBytes;
+  /// The predicted time of the step without the communication that it does not
+  /// have yet, in its old and its new order.
+  double beforeNs;
+  double afterNs;
+};
+
+/// An order in which collectives that need states alone run ahead of their use,
+/// in the order of their first uses, and ops that follow communication and lead
+/// to none come last. Other ops keep their order. Of the limits on what is
+/// gathered ahead, the smallest counts whose time is within 1 % of the best, as
+/// each byte takes memory (FSDP's rate limiter has a fixed one). Nothing if no
+/// order is faster than that of the step. O(log(bytes) * ops).
+std::optional<Prefetch> prefetch(const PrefetchProblem &problem,
+                                 CollectivePrices &prices);
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_SEARCH_PREFETCHING_H
