@@ -60,13 +60,16 @@ struct PrefetchPass : public bagua::impl::PrefetchPassBase<PrefetchPass> {
   void runOnOperation() override {
     StepOp step = getOperation();
     markAllAnalysesPreserved();
-    BlockOrder block(step);
+    auto ops = step.getBody().front().without_terminator();
     // Micro-batches have an order of their own.
-    if (llvm::any_of(block, [](Operation *op) { return microBatchOf(op); }) ||
-        llvm::none_of(block, [](Operation *op) {
-          return cast<StepOpInterface>(op).getCollective().has_value();
-        }))
+    if (llvm::none_of(ops,
+                      [](Operation &op) {
+                        return !isa<ComputeOp>(op) &&
+                               cast<StepOpInterface>(op).getCollective();
+                      }) ||
+        llvm::any_of(ops, [](Operation &op) { return microBatchOf(&op); }))
       return;
+    BlockOrder block(step);
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
     if (failed(cluster))
       return signalPassFailure();
