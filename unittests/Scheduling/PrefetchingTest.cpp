@@ -156,6 +156,21 @@ TEST(PrefetchingTest, GradientsThatWillBeReducedStay) {
   EXPECT_TRUE(step.run(2));
 }
 
+// Statistics are reduced while backward runs, and used while gradients are.
+TEST(PrefetchingTest, WhatWaitsForAReductionComesAfterTheRest) {
+  Builder step;
+  int32_t forward = step.compute(10, {OpGraph::state(0)});
+  int32_t statistic = step.collective(Collective::AllReduce, 10, forward);
+  int32_t used = step.compute(50, {statistic});
+  int32_t gradient = step.compute(10, {forward});
+  step.isAwaited.back() = true;
+  int32_t update = step.compute(1, {gradient});
+  std::optional<Prefetch> found = step.run(2);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->order,
+            (std::vector<int32_t>{forward, statistic, gradient, used, update}));
+}
+
 // Generates: chains and joins of compute, gathers of states and of what is
 // computed from them, scatters of what the batch leads to, gradients that will
 // be reduced. Not: collectives of several axes, late ops.

@@ -44,7 +44,8 @@ private:
   /// begins.
   std::vector<bool> isEarly;
   /// All other ops in their order, but for those that follow communication and
-  /// lead to none: they come last.
+  /// lead to none: they come last, and those that will wait for a gradient's
+  /// reduction after all others.
   std::vector<int32_t> line;
   /// The first place in the line that needs a result; `size` for none.
   std::vector<int32_t> firstUse;
@@ -67,12 +68,19 @@ void Prefetcher::findEarly() {
 }
 
 void Prefetcher::findLine() {
-  std::vector<bool> follows(size, false), leads(size, false);
+  // Ops behind the step's own communication, and behind that which it does not
+  // have yet.
+  std::vector<bool> follows(size, false), waits(size, false);
+  std::vector<bool> leads(size, false);
   for (int32_t op = 0; op < size; ++op)
-    for (int32_t from : step.operandsOf(op))
-      if (!OpGraph::isState(from) &&
-          (follows[from] || (isCollective(from) && !isEarly[from])))
+    for (int32_t from : step.operandsOf(op)) {
+      if (OpGraph::isState(from))
+        continue;
+      if (follows[from] || (isCollective(from) && !isEarly[from]))
         follows[op] = true;
+      if (waits[from] || problem.isAwaited[from])
+        waits[op] = true;
+    }
   for (int32_t op = size; op-- > 0;) {
     if (isCollective(op) || problem.isAwaited[op])
       leads[op] = true;
@@ -81,9 +89,12 @@ void Prefetcher::findLine() {
         if (!OpGraph::isState(from))
           leads[from] = true;
   }
-  for (bool isLast : {false, true})
+  auto placeOf = [&](int32_t op) {
+    return leads[op] ? 0 : waits[op] ? 2 : follows[op] ? 1 : 0;
+  };
+  for (int place : {0, 1, 2})
     for (int32_t op = 0; op < size; ++op)
-      if (!isEarly[op] && (follows[op] && !leads[op]) == isLast)
+      if (!isEarly[op] && placeOf(op) == place)
         line.push_back(op);
 }
 
