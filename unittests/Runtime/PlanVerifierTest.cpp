@@ -534,6 +534,30 @@ TEST(PlanVerifierTest, RefusesMomentsInCommonInPart) {
                 HasSubstr("the same moments or none in common"));
 }
 
+/// Keras keeps the learning rate beside the moments.
+TEST(PlanVerifierTest, ARateThatIsAStateIsNoMoment) {
+  PlanBuilder plan({{"gpu", 2}});
+  plan.addTensor("w", {10}, fb::Role::Param);
+  plan.addTensor("g", {10}, fb::Role::Gradient);
+  for (const char *name : {"m", "v", "n", "o"})
+    plan.addTensor(name, {10}, fb::Role::Optimizer);
+  plan.addTensor("u", {10}, fb::Role::Param);
+  plan.addTensor("rate", {}, fb::Role::Optimizer);
+  for (const std::array<uint32_t, 3> &states :
+       {std::array<uint32_t, 3>{0, 2, 3}, {6, 4, 5}}) {
+    std::vector<uint32_t> places;
+    for (uint32_t state : states)
+      places.push_back(plan.whole(state));
+    std::vector<uint32_t> inputs = places;
+    inputs.push_back(plan.whole(1));
+    inputs.push_back(plan.whole(7));
+    uint32_t op = plan.addOp(Opcode::Adam, inputs, places);
+    plan.op(op).constants = {0.9f, 0.99f, 1e-8f, 0.0f};
+    plan.op(op).bias_correction = fb::BiasCorrection::Moments;
+  }
+  EXPECT_NE(plan.load(), nullptr) << loadError(plan.bytes());
+}
+
 /// The program reads a state in all of its ops up to the last one, so nothing
 /// may write it before that op gives something.
 TEST(PlanVerifierTest, RefusesAWriteBesideAReader) {

@@ -18,6 +18,17 @@
 
 namespace bagua::runtime {
 
+/// Whether an update reads its learning rate from the tensor, which may be an
+/// optimizer's state, too.
+static bool isRateOf(const fb::Plan &plan, const fb::Instruction &update,
+                     uint32_t tensor) {
+  const flatbuffers::Vector<uint32_t> *inputs = update.inputs();
+  if (update.has_learning_rate() || !inputs || inputs->size() == 0)
+    return false;
+  const fb::Value *rate = plan.values()->Get(inputs->Get(inputs->size() - 1));
+  return rate->tensor() == static_cast<int64_t>(tensor);
+}
+
 std::vector<std::vector<uint32_t>> findMoments(const fb::Plan &plan,
                                                const fb::Step &step) {
   std::vector<std::vector<uint32_t>> moments(step.instructions()->size());
@@ -26,8 +37,10 @@ std::vector<std::vector<uint32_t>> findMoments(const fb::Plan &plan,
         !use->instructions())
       continue;
     for (uint32_t user : *use->instructions()) {
-      const InstructionKind kind =
-          kindOf(step.instructions()->Get(user)->opcode());
+      const fb::Instruction &op = *step.instructions()->Get(user);
+      const InstructionKind kind = kindOf(op.opcode());
+      if (kind == InstructionKind::Update && isRateOf(plan, op, use->tensor()))
+        continue;
       std::vector<uint32_t> &list = moments[user];
       if ((kind == InstructionKind::Update ||
            kind == InstructionKind::Direction) &&
