@@ -60,7 +60,8 @@ def mispaired(text, states):
     """Name and argument of a state of an imported step, named by its next value, whose path inside its tree is another's."""
     for path, name in re.findall(r'(?:param|optimizer|buffer) %\S+ loc\("([^"]*)"\) "([^"]*)"', text):
         wanted, parts = states.get(path), name.split(".")
-        if wanted and wanted not in [parts[at:at + len(wanted)] for at in range(len(parts))]:
+        # A name may leave out what its tree is called.
+        if wanted and wanted[-len(parts):] != parts and wanted not in [parts[at:at + len(wanted)] for at in range(len(parts))]:
             return f"argument {path} with {name}"
     return ""
 

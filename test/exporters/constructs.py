@@ -29,8 +29,11 @@ class Step:
     # Argument names of the states, in order, and their first values.
     states: dict[str, Any]
     batch: Any
-    # Paths into the states, as an importer writes them, of params that are trained by a mean over all ranks.
-    gradients: dict[str, Any] = dataclasses.field(default_factory=dict)
+    # Paths into the states, as an importer writes them, of params that are trained by a mean over all ranks. None: not
+    # compared, for shapes of parts depend on the number of ranks.
+    gradients: dict[str, Any] | None = dataclasses.field(default_factory=dict)
+    # The same where arguments have names, which tell roles; None: the same.
+    gradients_named: dict[str, Any] | None = None
     # The same for one device, where nothing says what is a sum and what a mean; None: the same.
     gradients_alone: dict[str, Any] | None = None
     # Inputs that are the same everywhere: a learning rate.

@@ -43,6 +43,7 @@ def main():
     import constructs
     import forms
     import meshes  # noqa: F401, adds its constructs
+    import methods  # noqa: F401, adds its constructs
     os.makedirs(given.out, exist_ok=True)
     suite, failed = [], 0
     only = given.only.split(",") if given.only else None
@@ -67,6 +68,8 @@ def main():
                 file.write(text)
             numpy.savez(f"{given.out}/{name}.{form}.npz", **{str(i): leaf for i, leaf in enumerate(leaves)})
             gradients = step.gradients
+            if step.gradients_named is not None and "flat_args" not in text:
+                gradients = step.gradients_named
             if form == "single" and step.gradients_alone is not None:
                 gradients = step.gradients_alone
             if "checked" in form and step.gradients_checked is not None:
@@ -75,7 +78,7 @@ def main():
                           "refused": step.refused.get(form, ""), "ulps": step.ulps, "ulps_of_sums": step.ulps_of_sums,
                           "states": states_of(step, arguments),
                           # What is reduced of a step of shardings alone is the partitioner's choice.
-                          "gradients": None if form == "annotated" else {
+                          "gradients": None if form == "annotated" or gradients is None else {
                               path: {"shape": list(leaf.shape), "type": str(leaf.dtype)}
                               for path, leaf in gradients.items()}})
     with open(f"{given.out}/suite.json", "w", encoding="utf-8") as file:

@@ -38,6 +38,17 @@ static std::optional<double> splatOf(Value value) {
                                           : std::nullopt;
 }
 
+/// Whether an op adds up one tensor of floating-point numbers over ranks.
+static bool isSumOverRanks(Operation *op) {
+  if (nameOf(op) != "all_reduce" || op->getNumOperands() != 1 ||
+      op->getNumResults() != 1 || op->getNumRegions() != 1)
+    return false;
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  return type && type.hasStaticShape() && op->getOperand(0).getType() == type &&
+         isa<FloatType>(type.getElementType()) &&
+         kindOfRegion(op->getRegion(0)) == ReduceKind::Sum;
+}
+
 namespace {
 /// A well-formed `while`.
 class Loop {
@@ -74,12 +85,8 @@ Operation *Loop::reductionBehind(Value value) const {
     if (!type || !type.hasStaticShape() ||
         def->getNumOperands() != (isOfTwo ? 2 : 1))
       return nullptr;
-    if (name == "all_reduce") {
-      bool isSum = def->getNumRegions() == 1 &&
-                   kindOfRegion(def->getRegion(0)) == ReduceKind::Sum &&
-                   isa<FloatType>(type.getElementType());
-      return isSum ? def : nullptr;
-    }
+    if (name == "all_reduce")
+      return isSumOverRanks(def) ? def : nullptr;
     unsigned from = 0;
     if (name == "reshape" || name == "transpose" ||
         name == "broadcast_in_dim" ||
@@ -172,10 +179,37 @@ void Loop::hoist() {
       moveOut(reduce, index);
 }
 
+/// Lets the op, if it is a sum over elements and the only use of a sum over
+/// ranks, come first: the ranks then sum less. Newer JAX reduces the gradient
+/// of a bias where it was broadcast.
+static void sumElementsFirst(Operation *op) {
+  if (nameOf(op) != "reduce" || op->getNumOperands() != 2 ||
+      op->getNumResults() != 1 || op->getNumRegions() != 1 ||
+      isReduceOfOne(op) || kindOfRegion(op->getRegion(0)) != ReduceKind::Sum ||
+      splatOf(op->getOperand(1)) != 0.0)
+    return;
+  Operation *over = op->getOperand(0).getDefiningOp();
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!over || over->getBlock() != op->getBlock() || !isSumOverRanks(over) ||
+      !over->getResult(0).hasOneUse() || !type || !type.hasStaticShape())
+    return;
+  emitRemark(over->getLoc())
+      << "only sums of elements of this sum over ranks are used: they come "
+         "first, and "
+      << type << " is reduced instead of " << over->getResult(0).getType()
+      << "; --hoist=off leaves it";
+  op->setOperand(0, over->getOperand(0));
+  over->moveAfter(op);
+  op->getResult(0).replaceAllUsesWith(over->getResult(0));
+  over->setOperand(0, op->getResult(0));
+  over->getResult(0).setType(type);
+}
+
 /// Works from the inside out, as a sum that has left a loop may leave the next.
 static LogicalResult hoistIn(Block &block, const Functions &functions,
                              CallScopes &scopes) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
+    sumElementsFirst(&op);
     bool isLoop = isWellFormedLoop(&op);
     for (Region &region : op.getRegions()) {
       bool isInlined = isLoop && communicates(region, functions);

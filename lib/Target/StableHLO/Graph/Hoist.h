@@ -15,7 +15,8 @@ namespace bagua::importer {
 
 /// Moves sums over ranks out of the function's loops, with a remark for each: a
 /// sum that a loop only adds up, or writes into a tensor at places that are the
-/// same on all ranks, both beginning with zeros. Calls in a loop that
+/// same on all ranks, both beginning with zeros. Moves them behind sums over
+/// elements, too, if those are all that is used of them. Calls in a loop that
 /// communicates are inlined. Such a step adds in another order. O(ops).
 mlir::LogicalResult hoistReductions(mlir::func::FuncOp entry,
                                     const Functions &functions,

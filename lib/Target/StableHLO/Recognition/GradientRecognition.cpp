@@ -50,6 +50,7 @@ private:
   void scale(FlatOp &op, double factor);
   void removeReduction(FlatOp &op);
   void remarkSums() const;
+  std::string whyRefused(unsigned param, ValueId value) const;
   LogicalResult addGradient(unsigned param, ValueId value, AxisMask reduced);
   ValueId findCut(unsigned param, bool &isClipped);
   bool dependsItself(unsigned param) const;
@@ -90,6 +91,8 @@ private:
   std::vector<int32_t> reached, reachedElementwise;
   /// By argument: sums that are recognised and are no means.
   SmallVector<std::pair<unsigned, GradientSum>, 0> sums;
+  /// Remarks that have been made, by location.
+  std::set<std::pair<const void *, std::string>> said;
 };
 
 constexpr int32_t kMany = -2;
@@ -199,6 +202,10 @@ std::string GradientFinder::whyNoGradient(OpId id, int32_t &param) const {
 
 void GradientFinder::remarkKept(const FlatOp &op, unsigned param,
                                 StringRef reason) {
+  // Copies of an op in a loop are kept for one reason.
+  auto text = ("'" + model.arguments[param].name + "': " + reason).str();
+  if (!said.insert({op.loc.getAsOpaquePointer(), text}).second)
+    return;
   emitRemark(op.loc) << "an all_reduce that reaches param '"
                      << model.arguments[param].name
                      << "' is kept as it is, and not taken for the reduction "
@@ -339,20 +346,26 @@ LogicalResult GradientFinder::strip(unsigned param, const GradientSum &sum) {
   return addGradient(param, whole, sum.axes);
 }
 
-LogicalResult GradientFinder::addGradient(unsigned param, ValueId value,
-                                          AxisMask reduced) {
+/// Why the value cannot be the param's gradient; empty if it can.
+std::string GradientFinder::whyRefused(unsigned param, ValueId value) const {
   for (const Gradient &other : model.gradients)
     if (other.value == value)
-      return refuse(param, "its gradient is also that of '" +
-                               model.arguments[other.param].name + "'");
+      return "its gradient is also that of '" +
+             model.arguments[other.param].name + "'";
   const FlatOp *def = graph.defOf(value);
   if (!def || def->isDead || graph.values[value].isStatic)
-    return refuse(param, "its gradient is not computed in the step");
+    return "its gradient is not computed in the step";
   if (!isa<FloatType>(graph.values[value].type.getElementType()))
-    return refuse(param,
-                  "its gradient has integer elements, which have no mean");
-  if (!graph.sameShape(value, valueOf(param)))
-    return refuse(param, "its gradient has another shape");
+    return "its gradient has integer elements, which have no mean";
+  return graph.sameShape(value, valueOf(param))
+             ? ""
+             : "its gradient has another shape";
+}
+
+LogicalResult GradientFinder::addGradient(unsigned param, ValueId value,
+                                          AxisMask reduced) {
+  if (std::string reason = whyRefused(param, value); !reason.empty())
+    return refuse(param, reason);
   found[param] = static_cast<int32_t>(model.gradients.size());
   model.gradients.push_back({param, value, reduced});
   return success();
@@ -555,7 +568,7 @@ LogicalResult GradientFinder::findByDataFlow() {
     AxisMask unreduced = model.dataAxes & ~state.varies;
     bool isClipped = false;
     ValueId cut = findCut(i, isClipped);
-    if (isReduced && (isClipped || cut == kNone))
+    if (isReduced && (isClipped || cut == kNone || !whyRefused(i, cut).empty()))
       continue;
     if (isClipped)
       return refuse(i, "it is scaled by a number that depends on it, such as a "

@@ -48,8 +48,14 @@ struct PathName {
 };
 } // namespace
 
-/// The path inside the tree of its role.
-static PathName nameInTree(llvm::StringRef path, bool isResult) {
+/// Whether a state's argument is a tree of one role, as `opt_state` is.
+static bool hasRole(llvm::StringRef path) {
+  return roleComponent(parseTreePath(path)) == 0;
+}
+
+/// The path inside the tree of its role; `isTree`: the first component is that
+/// tree, whatever the second is called.
+static PathName nameInTree(llvm::StringRef path, bool isResult, bool isTree) {
   // flax.nnx's variables hold their arrays as `.value`.
   path.consume_back(".value");
   llvm::SmallVector<std::string, 4> components = parseTreePath(path);
@@ -61,7 +67,7 @@ static PathName nameInTree(llvm::StringRef path, bool isResult) {
   std::optional<size_t> at = roleComponent(rest);
   // A buffer keeps the name of its collection.
   size_t dropped = 1;
-  if (at && *at == 1 && roleOfWord(rest[1]) != Role::Buffer)
+  if (at && *at == 1 && !isTree && roleOfWord(rest[1]) != Role::Buffer)
     dropped = 2;
   if (rest.size() <= dropped)
     dropped = 1;
@@ -83,8 +89,10 @@ static PathName nameOf(const Graph &graph, const StepArgument &argument) {
     info.path.clear();
   if (!argument.isState())
     return {joinPath(parseTreePath(info.path)), ""};
-  PathName own = nameInTree(info.path, false);
-  PathName found = nameInTree(graph.outputs[argument.output].path, true);
+  bool isTree = hasRole(info.path);
+  PathName own = nameInTree(info.path, false, isTree);
+  PathName found =
+      nameInTree(graph.outputs[argument.output].path, true, isTree);
   if (found.name.empty())
     found = own;
   if (!own.tree.empty())
