@@ -39,8 +39,8 @@ struct Prefetch {
 
 /// An order in which collectives that need states alone run ahead of their use,
 /// in the order of their first uses, and ops that follow communication and lead
-/// to none come last, those that will wait for the reduction of a gradient after
-/// the others. All other ops keep their order. Of the limits on what is
+/// to none come last, those that will wait for the reduction of a gradient
+/// after the others. All other ops keep their order. Of the limits on what is
 /// gathered ahead, the smallest counts whose time is within 1 % of the best, as
 /// each byte takes memory (FSDP's rate limiter has a fixed one). Nothing if no
 /// order is faster than that of the step. O(log(bytes) * ops).
