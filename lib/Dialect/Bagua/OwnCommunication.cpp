@@ -35,9 +35,8 @@ LogicalResult bagua::verifyOwnCommunication(StepOp step,
         context.updating.contains(&op))
       return op.emitOpError()
              << "expected no communication of the program's own between a "
-                "gradient or a state and the next states, found it on the way "
-                "from "
-             << name;
+                "gradient or a state and the next states, found that of \""
+             << compute.getName() << "\" on the way from " << name;
     for (OpResult result : op.getResults())
       madeOf[result] = getGradientParam(result)
                            ? compute.getResultName(result.getResultNumber())

@@ -13,6 +13,7 @@
 #include "StableHLO/Reading/Scope.h"
 #include "StableHLO/Recognition/Recognise.h"
 
+#include "bagua/Dialect/Bagua/GraphProof.h"
 #include "bagua/Target/SizeScale.h"
 
 using namespace mlir;
@@ -76,6 +77,9 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
   FailureOr<EmittedStep> step = emitStep(context, *graph, *model, options);
   if (failed(step))
     return nullptr;
+  for (auto made : step->module->getOps<StepOp>())
+    if (failed(verifyOwnCommunication(made, FactContext(made))))
+      return nullptr;
   dumpAfter(options, ImportStage::Writing,
             [&](llvm::raw_ostream &output) { step->module->print(output); });
   return std::make_unique<Import>(Import{std::move(module), std::move(*graph),

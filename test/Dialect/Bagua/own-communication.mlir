@@ -22,7 +22,7 @@ bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_pe
                           #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" varies [node] : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
-  // expected-error @+1 {{expected no communication of the program's own between a gradient or a state and the next states, found it on the way from "w.grad"}}
+  // expected-error @+1 {{expected no communication of the program's own between a gradient or a state and the next states, found that of "psum" on the way from "w.grad"}}
   %r = bagua.compute update "psum"(%g) communicates : (!t) -> (!t)
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
   bagua.yield %n : !t
@@ -36,7 +36,7 @@ bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_pe
                           #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
-  // expected-error @+1 {{found it on the way from "w"}}
+  // expected-error @+1 {{found that of "psum" on the way from "w"}}
   %r = bagua.compute update "psum"(%w) communicates : (!t) -> (!t)
   %m = bagua.all_reduce mean %g over [node] : !t
   %n = bagua.sgd (%r) grad %m lr 0.1 : !t

@@ -1,4 +1,4 @@
-// not planned: expected no communication of the program's own between a gradient or a state and the next states, found it on the way from "w"
+// refused: expected no communication of the program's own between a gradient or a state and the next states, found that of "custom_call" on the way from "w"
 // The gradient's mean is exchanged once more before the update, which no plan can see.
 module @ragged attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 1 : i32} {
   func.func public @main(%w: tensor<4x4xf32> {tf.aliasing_output = 0 : i32, mhlo.is_same_data_across_replicas = true} loc("params['w']"), %x: tensor<4x4xf32> loc("batch['x']")) -> (tensor<4x4xf32> {jax.result_info = "[0]['w']"}) {
