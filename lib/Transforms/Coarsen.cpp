@@ -227,13 +227,16 @@ static AxesAttr variesOf(ArrayRef<ComputeOp> cluster) {
   return joinAxes(cast<StepOp>(cluster.front()->getParentOp()), lists);
 }
 
+/// Beyond 70 years durations are as good as without end.
+constexpr int64_t kLongestNs = INT64_MAX / 4;
+
 /// Sets the duration of a cluster, if any member has one or can be estimated.
 /// Kernels run one after the other, so their times add up; those that nobody
 /// measured are launched together.
 static void setDuration(ComputeOp merged, ArrayRef<ComputeOp> cluster,
                         const std::optional<DeviceRates> &device) {
   int64_t knownNs = 0, longestNs = -1, estimatedNs = 0;
-  // The member whose duration counts most says where it comes from.
+  // What counts most says where the duration comes from.
   ComputeOp timed;
   bool isEstimated = false;
   for (ComputeOp op : cluster) {
@@ -243,8 +246,9 @@ static void setDuration(ComputeOp merged, ArrayRef<ComputeOp> cluster,
         timed = op;
       longestNs = std::max(longestNs, *ns);
     } else if (device && (op.getFlops() || op.getBytes())) {
-      estimatedNs += kernelNs(op.getFlops().value_or(0),
-                              op.getBytes().value_or(0), *device);
+      int64_t ns = kernelNs(op.getFlops().value_or(0),
+                            op.getBytes().value_or(0), *device);
+      estimatedNs = std::min(estimatedNs, kLongestNs - ns) + ns;
       isEstimated = true;
     }
   }
@@ -252,7 +256,9 @@ static void setDuration(ComputeOp merged, ArrayRef<ComputeOp> cluster,
     return;
   merged.setCostNs(knownNs +
                    (isEstimated ? withLaunchNs(estimatedNs, *device) : 0));
-  merged.setCostSource(timed ? *timed.getCostSource() : CostSource::Roofline);
+  merged.setCostSource(timed && longestNs >= estimatedNs
+                           ? *timed.getCostSource()
+                           : CostSource::Roofline);
 }
 
 static void mergeCluster(ArrayRef<ComputeOp> cluster,

@@ -31,12 +31,13 @@ def PrefetchPass : Pass<"bagua-prefetch", "::bagua::StepOp"> {
   let description = [{
     A step that keeps params in parts communicates by itself: it gathers params right
     before they are used, and adds pieces of gradients to its states right after they
-    are scattered. Collectives that need states alone move ahead of their use, with
-    what they are computed from, in the order of their first uses; ops that follow
-    communication and lead to none come last. All other ops keep their order. How many
-    bytes are gathered and not yet used is decided by time: the smallest limit whose
-    predicted time is within 1 % of the best. A step that would not become faster stays
-    as it is, and so does one of micro-batches.
+    are scattered. Collectives that need states and inputs alone move ahead of their
+    use, with what they are computed from, in the order of their first uses; ops that
+    follow communication and lead to none come last. All other ops keep their order. How
+    many bytes are gathered and not yet used is decided by time: the smallest limit whose
+    predicted time is within 1 % of the best. A step that would not become more than 1 %
+    faster stays as it is. So do steps of micro-batches, and steps in which a collective
+    takes a batch argument as it is.
 
     ```
     bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w varies [node] "w" : tensor<2xf32>, param %v varies [node] "v" : tensor<2xf32>) {

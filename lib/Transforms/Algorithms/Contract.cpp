@@ -66,10 +66,12 @@ static std::optional<ReducedTensor> reducedFrom(StepOp step, Value value) {
     value = cast.getInput();
   while (StepOpInterface op = reductionOf(value)) {
     ReduceKind found = op.getReduction().getValue();
-    if (kind.value_or(found) != found)
+    AxesAttr group = op.getGroupAxes();
+    // A decode combines terms that another op has brought.
+    if (!group || kind.value_or(found) != found)
       return std::nullopt;
     kind = found;
-    llvm::append_range(axes, op.getGroupAxes().getNames());
+    llvm::append_range(axes, group.getNames());
     value = op->getOperand(0);
   }
   StringAttr of = nameOf(step, value);

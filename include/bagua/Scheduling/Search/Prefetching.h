@@ -38,12 +38,16 @@ struct Prefetch {
 };
 
 /// An order in which collectives that need states alone run ahead of their use,
-/// in the order of their first uses, and ops that follow communication and lead
-/// to none come last, those that will wait for the reduction of a gradient
-/// after the others. All other ops keep their order. Of the limits on what is
-/// gathered ahead, the smallest counts whose time is within 1 % of the best, as
-/// each byte takes memory (FSDP's rate limiter has a fixed one). Nothing if no
-/// order is faster than that of the step. O(log(bytes) * ops).
+/// in the order of their first uses, with what they are computed from; and ops
+/// that follow communication and lead to none come last, those that will wait
+/// for the reduction of a gradient after the others. All other ops keep their
+/// order, and what reads a state's old value stays before what makes the new
+/// one. Of the limits on what is gathered ahead, the smallest counts whose time
+/// is within 1 % of the best, as each byte takes memory (FSDP's rate limiter
+/// has a fixed one). Nothing if no order is more than 1 % faster than that of
+/// the step, or if a collective takes data of the iteration as it is: then only
+/// the order of its users tells when its result may be overwritten.
+/// O(log(bytes) * ops).
 std::optional<Prefetch> prefetch(const PrefetchProblem &problem,
                                  CollectivePrices &prices);
 
