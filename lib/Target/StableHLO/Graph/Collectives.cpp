@@ -24,9 +24,12 @@ std::optional<ReduceKind> bagua::importer::kindOfRegion(Region &region) {
   Operation *terminator = body.empty() ? nullptr : &body.back();
   if (!terminator || terminator->getNumOperands() != 1)
     return std::nullopt;
+  // Stub dialects verify nothing, not even that a value comes from before it.
   auto skipConverts = [](Value value) {
-    while (Operation *op = value.getDefiningOp()) {
-      if (op->getName().stripDialect() != "convert")
+    for (int step = 0; step < 8; ++step) {
+      Operation *op = value.getDefiningOp();
+      if (!op || op->getName().stripDialect() != "convert" ||
+          op->getNumOperands() != 1)
         break;
       value = op->getOperand(0);
     }

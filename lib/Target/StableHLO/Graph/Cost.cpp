@@ -13,7 +13,9 @@
 #include "bagua/Scheduling/Prices/Traffic.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
+#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -62,6 +64,19 @@ static SmallVector<int64_t> listOf(StringRef text, StringRef key) {
   return list;
 }
 
+/// More than any step has; sums of many such costs are numbers still.
+constexpr int64_t kMostCost = int64_t(1) << 56;
+
+static int64_t times(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return llvm::MulOverflow(a, b, product) ? kMostCost
+                                          : std::min(product, kMostCost);
+}
+
+static int64_t plus(int64_t a, int64_t b) {
+  return std::min(a + std::min(b, kMostCost), kMostCost);
+}
+
 /// 2 * elements of the result * contracted elements.
 static int64_t dotFlops(Operation *op) {
   auto lhs = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
@@ -71,11 +86,11 @@ static int64_t dotFlops(Operation *op) {
   if (auto dims = op->getAttrOfType<OpaqueAttr>("dot_dimension_numbers")) {
     for (int64_t dim : listOf(dims.getAttrData(), "lhs_contracting_dimensions"))
       if (dim >= 0 && dim < lhs.getRank())
-        contracted *= lhs.getDimSize(dim);
+        contracted = times(contracted, lhs.getDimSize(dim));
   } else if (lhs.getRank() > 0) {
     contracted = lhs.getDimSize(lhs.getRank() - 1); // the older `dot`
   }
-  return 2 * elementsOf(op->getResult(0)) * contracted;
+  return times(times(2, elementsOf(op->getResult(0))), contracted);
 }
 
 /// 2 * elements of the result * elements of the kernel / its `o` dimension,
@@ -96,8 +111,9 @@ static int64_t convolutionFlops(Operation *op) {
   }
   if (auto sizes = op->getAttrOfType<DenseI64ArrayAttr>("lhs_dilation"))
     for (int64_t size : sizes.asArrayRef())
-      dilation *= std::max<int64_t>(size, 1);
-  return 2 * elementsOf(op->getResult(0)) * elementsOf(op->getOperand(1)) /
+      dilation = times(dilation, std::max<int64_t>(size, 1));
+  return times(times(2, elementsOf(op->getResult(0))),
+               elementsOf(op->getOperand(1))) /
          std::max<int64_t>(outputs, 1) / dilation;
 }
 
@@ -125,8 +141,8 @@ CostModel::Cost CostModel::costOfLoop(Operation *op, InitialValue initial) {
   for (Region &region : op->getRegions())
     for (Block &block : region) {
       Cost cost = costOf(block);
-      total.flops += turns * cost.flops;
-      total.bytes += turns * cost.bytes;
+      total.flops = plus(total.flops, times(turns, cost.flops));
+      total.bytes = plus(total.bytes, times(turns, cost.bytes));
     }
   return total;
 }
@@ -172,7 +188,7 @@ public:
   /// The bytes that all ops together move.
   int64_t count() const {
     std::vector<int64_t> moved = countTraffic(ops, bytes, escaping);
-    return std::accumulate(moved.begin(), moved.end(), int64_t(0));
+    return std::accumulate(moved.begin(), moved.end(), int64_t(0), plus);
   }
 
 private:
@@ -221,10 +237,10 @@ CostModel::Cost CostModel::costOf(Block &block) {
     traffic.add(&op);
     Cost inner = innerCostOf(
         &op, [&](unsigned i) { return integerOf(op.getOperand(i)); });
-    total.flops += ownFlops(&op) + inner.flops;
-    total.bytes += inner.bytes;
+    total.flops = plus(total.flops, plus(ownFlops(&op), inner.flops));
+    total.bytes = plus(total.bytes, inner.bytes);
   }
-  total.bytes += traffic.count();
+  total.bytes = plus(total.bytes, traffic.count());
   return total;
 }
 
@@ -238,10 +254,11 @@ void CostModel::annotate(Graph &graph) {
       continue;
     Cost inner = innerCostOf(op.source, [&](unsigned i) {
       std::optional<double> splat = graph.values[op.operands[i]].splat;
-      return splat ? std::optional<int64_t>(static_cast<int64_t>(*splat))
-                   : std::nullopt;
+      return splat && std::abs(*splat) < 0x1p53
+                 ? std::optional<int64_t>(static_cast<int64_t>(*splat))
+                 : std::nullopt;
     });
-    op.flops = ownFlops(op.source) + inner.flops;
+    op.flops = plus(ownFlops(op.source), inner.flops);
     op.bytes = inner.bytes;
     sources.push_back(&op);
     ops.push_back({traitsOf(op.source).traffic,
@@ -256,5 +273,5 @@ void CostModel::annotate(Graph &graph) {
     escaping.push_back(output.value);
   for (auto [op, moved] :
        llvm::zip_equal(sources, countTraffic(ops, bytes, escaping)))
-    op->bytes += moved;
+    op->bytes = plus(op->bytes, moved);
 }

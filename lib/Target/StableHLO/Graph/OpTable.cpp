@@ -129,7 +129,25 @@ static OpTraits traitsOfUnknown(Operation *op) {
   return traits;
 }
 
-OpTraits bagua::importer::traitsOf(Operation *op) {
+/// The least number of operands of ops with such traffic.
+static unsigned operandsOf(Traffic traffic) {
+  switch (traffic) {
+  case Traffic::View:
+  case Traffic::Part:
+    return 1;
+  case Traffic::InPlace:
+    return 2;
+  case Traffic::Kernel:
+  case Traffic::None:
+  case Traffic::Fused:
+  case Traffic::Reduction:
+  case Traffic::Outside:
+    return 0;
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+static OpTraits traitsByName(Operation *op) {
   auto [dialect, name] = op->getName().getStringRef().split('.');
   // CHLO's ops are pure, and all but a few (top_k) elementwise.
   if (dialect == "chlo")
@@ -149,6 +167,15 @@ OpTraits bagua::importer::traitsOf(Operation *op) {
     return {OpKind::Reshape, false, Traffic::View};
   auto entry = table().find(name);
   return entry == table().end() ? traitsOfUnknown(op) : entry->second;
+}
+
+OpTraits bagua::importer::traitsOf(Operation *op) {
+  OpTraits traits = traitsByName(op);
+  // Stub dialects verify nothing.
+  if (op->getNumOperands() < operandsOf(traits.traffic) ||
+      (traits.traffic != Traffic::Kernel && op->getNumResults() == 0))
+    traits.traffic = Traffic::Kernel;
+  return traits;
 }
 
 bool bagua::importer::isWellFormed(Operation *op, OpKind kind) {

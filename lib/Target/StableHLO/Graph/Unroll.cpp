@@ -18,8 +18,8 @@
 using namespace mlir;
 using namespace bagua::importer;
 
-/// A step of more ops takes seconds in every pass.
-constexpr int64_t kMostOps = 400000;
+/// Where so many ops communicate one after the other, passes take minutes.
+constexpr int64_t kMostOps = 100000;
 
 namespace {
 class Unroller {
@@ -32,13 +32,15 @@ public:
 private:
   FailureOr<bool> unroll(Operation *op);
   void writeTurns(Operation *op, const CountedLoop &loop);
-  bool isNew(Operation *op) { return said.insert(op->getLoc()).second; }
+  static bool isNew(Operation *op, llvm::DenseSet<Location> &said) {
+    return said.insert(op->getLoc()).second;
+  }
 
   const Functions &functions;
   CallScopes &scopes;
   int64_t opsWritten = 0;
   /// Copies of one loop get one remark.
-  llvm::DenseSet<Location> said;
+  llvm::DenseSet<Location> saidUnrolled, saidLarge;
 };
 } // namespace
 
@@ -99,7 +101,7 @@ FailureOr<bool> Unroller::unroll(Operation *op) {
   int64_t size = 0;
   op->getRegion(1).walk([&](Operation *) { ++size; });
   if (loop->turns > (kMostOps - opsWritten) / size) {
-    if (isNew(op))
+    if (isNew(op, saidLarge))
       emitRemark(op->getLoc())
           << "the loop communicates in each of " << loop->turns << " turns of "
           << size << " ops, and stays a loop, as the step would have more than "
@@ -107,7 +109,7 @@ FailureOr<bool> Unroller::unroll(Operation *op) {
     return false;
   }
   opsWritten += loop->turns * size;
-  if (isNew(op))
+  if (loop->turns > 0 && isNew(op, saidUnrolled))
     emitRemark(op->getLoc())
         << "the loop communicates in each of its " << loop->turns
         << " turns, which become ops one after the other: a program that runs "

@@ -95,6 +95,26 @@ static std::string withoutRangeEnds(StringRef text) {
   return plain;
 }
 
+/// Whether each value is defined before it is used, also in the regions of stub
+/// ops, where MLIR takes any order.
+static LogicalResult checkOrder(ModuleOp module) {
+  WalkResult result = module.walk([](Operation *op) {
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+      Operation *def = operand.getDefiningOp();
+      Operation *user =
+          def ? def->getBlock()->findAncestorOpInBlock(*op) : nullptr;
+      if (def && (!user || user == def || !def->isBeforeInBlock(user))) {
+        emitError(op->getLoc())
+            << "expected operand " << index << " of '" << op->getName()
+            << "' to be made before it, found one that is made later";
+        return WalkResult::interrupt();
+      }
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 OwningOpRef<ModuleOp> bagua::importer::readModule(llvm::SourceMgr &sources,
                                                   MLIRContext *context) {
   context->loadDialect<StableHLOStub, ShardyStub, ChloStub, MhloStub,
@@ -121,6 +141,8 @@ OwningOpRef<ModuleOp> bagua::importer::readModule(llvm::SourceMgr &sources,
   OwningOpRef<ModuleOp> module =
       parseSourceFile<ModuleOp>(plain, ParserConfig(context));
   context->allowUnregisteredDialects(allowed);
+  if (module && failed(checkOrder(*module)))
+    return nullptr;
   return module;
 }
 
