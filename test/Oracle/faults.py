@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shows that the oracle finds faults of the importer: faults.py SOURCE WORK
+"""Shows that the oracle finds faults of the importer, and of passes that move a module's ops: faults.py SOURCE WORK
 
-Makes one fault after another in a copy of the tree, each in its own build of bagua-translate, and checks texts whose
-import goes through the line, of the suite: names of gradients, a replay, a plan written back, XLA beside the original; or
+Makes one fault after another in a copy of the tree, each in its own build of the tools, and checks texts that go
+through the line, of the suite: names of gradients, a replay, a plan written back, XLA beside the original; or
 of Inputs, as check_texts.py does. All texts must pass without a fault and one of them fail with it. Prints a line for each fault. Needs JAX (sys.executable).
 """
 import os
@@ -20,14 +20,14 @@ from carry_out import copy_tree, run  # noqa: E402
 LIB = "lib/Target/StableHLO"
 # What, in which file, what stands there, what takes its place, and texts that show it.
 FAULTS = [
-    ("any sum is a mean", "Recognition/GradientRecognition.cpp", "if (!(reduction.axes & ~axes) &&\n", "if (true ||\n",
-     "own_sum.pmap"),
+    ("a division is the step's and the mean's", "Recognition/GradientSum.cpp", "    sum.divisor = sum.divisorOfMeans;\n", "",
+     "sum-divided-by-another-number.mlir"),
     ("a divisor is left", "Recognition/GradientRecognition.cpp", "    removeDivision(graph, division, replacements);\n",
      "    (void)division;\n", "own_sgd.pmap"),
-    ("a factor is dropped", "Recognition/GradientRecognition.cpp", "  double factor = reduction.size / reduction.divisor;\n",
-     "  double factor = 1;\n", "mixture_of_experts.shardy"),
-    ("a chain loses an axis", "Recognition/GradientRecognition.cpp", "  reduction.axes |= op.collective.axes;\n",
-     "  reduction.axes = op.collective.axes;\n", "means_in_a_chain.shardy"),
+    ("a factor is dropped", "Recognition/GradientSum.h", "  double factor() const { return size / divisor; }\n",
+     "  double factor() const { return 1; }\n", "mixture_of_experts.shardy"),
+    ("a chain loses an axis", "Recognition/GradientSum.cpp", "  sum.axes |= op.collective.axes;\n",
+     "  sum.axes = op.collective.axes;\n", "means_in_a_chain.shardy"),
     ("another's reduction is taken for a gradient's", "Recognition/GradientRecognition.cpp",
      "      if (isNext[operand])\n        continue;\n", "", "target_network.pmap"),
     ("a mean's divisor is left", "Recognition/FoldReductions.cpp", "      removeDivision(graph, *division, replacements);\n", "",
@@ -66,6 +66,15 @@ FAULTS = [
     ("communication in a custom call is taken for compute", "Graph/CustomCalls.cpp",
      "      kind == CallKind::Communication || carriesCommunication(op) ||\n", "      false &&\n",
      "ragged-of-what-is-alike.mlir"),
+    ("a sum leaves a loop that reads it", "Graph/Hoist.cpp",
+     "  if (!carried.hasOneUse() || !condition->getArgument(index).use_empty() ||\n"
+     "      !def || def != *carried.getUsers().begin() || !next.hasOneUse() ||\n", "  if (!def || !next.hasOneUse() ||\n",
+     "loop-that-reads-its-sum.mlir"),
+    ("all turns are the first", "Graph/Unroll.cpp", "loop.begin + turn * loop.step", "loop.begin", "zero_three_in_a_scan.shardy"),
+    ("a turn begins as the loop does", "Graph/Unroll.cpp", "      value = mapping.lookupOrDefault(next);\n",
+     "      (void)value, (void)next;\n", "ring_attention.pmap"),
+    ("ops are merged across an axis along which ranks must agree", "lib/Transforms/Coarsen.cpp",
+     "  need &= elsewhere(step.getDataAxes());\n  return need;\n", "  return llvm::SmallBitVector(context.axisCount());\n", "tensor_parallel.shardy"),
 ]
 
 
@@ -92,14 +101,14 @@ def main(source, work):
     os.makedirs(work, exist_ok=True)
     shutil.rmtree(suite, ignore_errors=True)
     copy_tree(source, tree)
-    build = ["cmake", "--build", "--preset", "release", "--target", "bagua-translate"]
+    build = ["cmake", "--build", "--preset", "release", "--target", "bagua-translate", "bagua-opt", "bagua-run"]
     run("cmake", "--preset", "release", "-DBAGUA_BUILD_BENCHMARKS=OFF", cwd=tree)
-    run(*build, "bagua-opt", "bagua-run", cwd=tree)
+    run(*build, cwd=tree)
     for text in sorted({fault[-1] for fault in FAULTS}):
         if said := check(tree, suite, text):
             sys.exit(f"without a fault: {said}")
     for what, name, old, new, text in FAULTS:
-        file = pathlib.Path(tree, LIB, name)
+        file = pathlib.Path(tree, name if name.startswith("lib/") else f"{LIB}/{name}")
         right = file.read_text()
         if right.count(old) != 1:
             sys.exit(f"{name}: expected once, found {right.count(old)} times: {old}")

@@ -646,10 +646,9 @@ def gan():
     generator, discriminator = dense(1, CLASSES, WIDTH), dense(2, WIDTH, 1)
     batch = {"x": jax.random.normal(key(3), (BATCH, WIDTH)), "z": jax.random.normal(key(4), (BATCH, CLASSES))}
     first, second = paths(generator, ("generator",)), paths(discriminator, ("discriminator",))
-    # The generator's bias gets the discriminator's weights, which are alike on all ranks.
-    alone = {path: leaf for path, leaf in {**first, **second}.items() if path != "generator.bias"}
-    return Step(run, {"generator": generator, "discriminator": discriminator}, batch, gradients={**first, **second},
-                gradients_alone=alone, ulps=8)
+    # The generator's bias gets the discriminator's weights, which are alike on all ranks: no reduction is left.
+    reduced = {path: leaf for path, leaf in {**first, **second}.items() if path != "generator.bias"}
+    return Step(run, {"generator": generator, "discriminator": discriminator}, batch, gradients=reduced, ulps=8)
 
 
 @construct
@@ -736,10 +735,8 @@ def flax_nnx():
 
 @construct
 def not_donated():
-    # Newer pmaps name no arguments, so nothing tells state from input.
-    unnamed = "expected state, by tf.aliasing_output, donated arguments or a mapping file, found none"
-    return dataclasses.replace(trained(optax.adam(1e-3)), donated=False,
-                               refused={} if jax.__version_info__ < (0, 5) else {"pmap": unnamed, "stacked": unnamed})
+    """Newer pmaps name no arguments, so that only places tell state from input."""
+    return dataclasses.replace(trained(optax.adam(1e-3)), donated=False)
 
 
 @construct

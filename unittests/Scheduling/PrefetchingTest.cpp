@@ -224,11 +224,11 @@ TEST(PrefetchingTest, RandomStepsComeNearTheBestOrder) {
   for (int trial = 0; trial < 400; ++trial) {
     Builder step;
     for (int i = 0; i < 8; ++i) {
-      // The batch itself is seldom sent.
+      // States are sent as they are only by the first op.
       auto operand = [&](bool isSent) {
         int from = below(i + 2) - 2;
-        if (isSent && from == -1 && below(20))
-          from = -2;
+        if (isSent && from < 0)
+          from = i > 0 ? below(i) : -2;
         return from < 0 ? OpGraph::state(~from) : from;
       };
       if (below(5) < 2)

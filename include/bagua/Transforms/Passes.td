@@ -37,21 +37,25 @@ def PrefetchPass : Pass<"bagua-prefetch", "::bagua::StepOp"> {
     many bytes are gathered and not yet used is decided by time: the smallest limit whose
     predicted time is within 1 % of the best. A step that would not become more than 1 %
     faster stays as it is. So do steps of micro-batches, and steps in which a collective
-    takes a batch argument as it is.
+    takes an argument as it is that the step does not change.
 
     ```
     bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w varies [node] "w" : tensor<2xf32>, param %v varies [node] "v" : tensor<2xf32>) {
-      %a = bagua.all_gather %w over [node] concat 0 : tensor<2xf32> -> tensor<8xf32>
+      %c = bagua.compute forward "cast"(%w) cost_ns 0 measured : (tensor<2xf32>) -> (tensor<2xf32>)
+      %a = bagua.all_gather %c over [node] concat 0 : tensor<2xf32> -> tensor<8xf32>
       %h = bagua.compute forward "dot"(%x, %a) cost_ns 900000 measured : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
-      %b = bagua.all_gather %v over [node] concat 0 : tensor<2xf32> -> tensor<8xf32>
+      %d = bagua.compute forward "cast"(%v) cost_ns 0 measured : (tensor<2xf32>) -> (tensor<2xf32>)
+      %b = bagua.all_gather %d over [node] concat 0 : tensor<2xf32> -> tensor<8xf32>
       bagua.compute forward "dot"(%h, %b) cost_ns 900000 measured : (tensor<8xf32>, tensor<8xf32>) -> ()
     }
     ```
     becomes
     ```
     bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w varies [node] "w" : tensor<2xf32>, param %v varies [node] "v" : tensor<2xf32>) {
-      %a = bagua.all_gather %w over [node] concat 0 : tensor<2xf32> -> tensor<8xf32>
-      %b = bagua.all_gather %v over [node] concat 0 : tensor<2xf32> -> tensor<8xf32>
+      %c = bagua.compute forward "cast"(%w) cost_ns 0 measured : (tensor<2xf32>) -> (tensor<2xf32>)
+      %a = bagua.all_gather %c over [node] concat 0 : tensor<2xf32> -> tensor<8xf32>
+      %d = bagua.compute forward "cast"(%v) cost_ns 0 measured : (tensor<2xf32>) -> (tensor<2xf32>)
+      %b = bagua.all_gather %d over [node] concat 0 : tensor<2xf32> -> tensor<8xf32>
       %h = bagua.compute forward "dot"(%x, %a) cost_ns 900000 measured : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
       bagua.compute forward "dot"(%h, %b) cost_ns 900000 measured : (tensor<8xf32>, tensor<8xf32>) -> ()
     }

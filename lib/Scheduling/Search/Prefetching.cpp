@@ -39,7 +39,7 @@ private:
   void findEarly();
   void findLine();
   void findFirstUses();
-  bool readsABatch() const;
+  bool takesAKeptState() const;
   /// The order with at most `limit` bytes ahead; sets `aheadBytes`.
   std::vector<int32_t> orderWith(int64_t limit);
   double timeOf(const std::vector<int32_t> &order) const;
@@ -154,13 +154,14 @@ void Prefetcher::findFirstUses() {
   });
 }
 
-/// Whether a collective takes data of the iteration as it is: nothing but the
-/// order of its users then tells when its result may be overwritten.
-bool Prefetcher::readsABatch() const {
+/// Whether a collective takes a state as it is that the step does not change:
+/// nothing but the order of its users then tells when the next step may
+/// overwrite its result.
+bool Prefetcher::takesAKeptState() const {
   for (int32_t op = 0; op < size; ++op)
     for (int32_t from : step.operandsOf(op))
       if (isCollective(op) && OpGraph::isState(from) &&
-          problem.isBatch[OpGraph::stateOf(from)])
+          step.yields[OpGraph::stateOf(from)] < 0)
         return true;
   return false;
 }
@@ -240,7 +241,7 @@ double Prefetcher::timeOf(const std::vector<int32_t> &order) const {
 }
 
 std::optional<Prefetch> Prefetcher::run() {
-  if (readsABatch())
+  if (takesAKeptState())
     return std::nullopt;
   int64_t total = 0, largest = 1;
   for (int32_t gather : gathers) {

@@ -45,8 +45,9 @@ struct Prefetch {
 /// one. Of the limits on what is gathered ahead, the smallest counts whose time
 /// is within 1 % of the best, as each byte takes memory (FSDP's rate limiter
 /// has a fixed one). Nothing if no order is more than 1 % faster than that of
-/// the step, or if a collective takes data of the iteration as it is: then only
-/// the order of its users tells when its result may be overwritten.
+/// the step, or if a collective takes a state as it is that the step does not
+/// change: then only the order of its users tells when its result may be
+/// overwritten.
 /// O(log(bytes) * ops).
 std::optional<Prefetch> prefetch(const PrefetchProblem &problem,
                                  CollectivePrices &prices);

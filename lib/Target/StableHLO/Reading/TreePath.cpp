@@ -45,3 +45,9 @@ bagua::importer::parseTreePath(llvm::StringRef text) {
 std::string bagua::importer::joinPath(llvm::ArrayRef<std::string> components) {
   return llvm::join(components, ".");
 }
+
+bool bagua::importer::isNumbered(llvm::StringRef path) {
+  int64_t number = 0;
+  return path.consume_front("flat_args[") && path.consume_back("]") &&
+         !path.getAsInteger(10, number);
+}

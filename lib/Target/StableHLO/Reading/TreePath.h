@@ -21,6 +21,9 @@ llvm::SmallVector<std::string, 4> parseTreePath(llvm::StringRef text);
 /// The components as a name: `a.0.b`.
 std::string joinPath(llvm::ArrayRef<std::string> components);
 
+/// Whether a path only numbers an argument, as newer pmaps do: flat_args[7].
+bool isNumbered(llvm::StringRef path);
+
 } // namespace bagua::importer
 
 #endif // BAGUA_LIB_TARGET_STABLEHLO_READING_TREEPATH_H

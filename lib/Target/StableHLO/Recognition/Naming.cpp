@@ -75,13 +75,6 @@ static PathName nameInTree(llvm::StringRef path, bool isResult, bool isTree) {
           joinPath(rest.take_front(dropped))};
 }
 
-/// Newer pmaps name arguments by their number only: flat_args[7].
-static bool isNumbered(llvm::StringRef path) {
-  int64_t number = 0;
-  return path.consume_front("flat_args[") && path.consume_back("]") &&
-         !path.getAsInteger(10, number);
-}
-
 /// The name without its tree, and the tree.
 static PathName nameOf(const Graph &graph, const StepArgument &argument) {
   Argument info = graph.arguments[argument.argument];

@@ -82,6 +82,7 @@ private:
   void pairByPath();
   LogicalResult pairByAlias();
   LogicalResult pairByPosition();
+  void pairWithoutDonors();
   std::vector<SmallVector<unsigned, 4>> findOldValues();
   void pairByDataFlow();
   LogicalResult checkAgainstPaths(ArrayRef<int32_t> byPath);
@@ -366,6 +367,36 @@ void StateFinder::pairByDataFlow() {
   }
 }
 
+/// Pairs the first arguments with the first results, where nothing is donated
+/// and nothing has a name: as many as have the same types and dependences, if
+/// all further results are single numbers. A remark says so.
+void StateFinder::pairWithoutDonors() {
+  auto hasName = [](const Argument &argument) {
+    return !argument.path.empty() && !isNumbered(argument.path);
+  };
+  auto isPaired = [](int32_t output) { return output != kNone; };
+  if (hasDonors || llvm::any_of(graph.arguments, hasName) ||
+      llvm::any_of(outputOf, isPaired))
+    return;
+  unsigned count = 0;
+  size_t most = std::min(graph.arguments.size(), graph.outputs.size());
+  while (count < most && !roles[count] && canPair(count, count) &&
+         dependents(graph,
+                    graph.arguments[count].value)[graph.outputs[count].value])
+    ++count;
+  bool areNumbers = llvm::all_of(
+      ArrayRef(graph.outputs).drop_front(count),
+      [&](const Output &output) { return graph.countOf(output.value) == 1; });
+  if (count == 0 || !areNumbers)
+    return;
+  emitRemark(graph.loc) << "takes the first " << count
+                        << " results for the next values of the first " << count
+                        << " arguments, by their types, as no argument is "
+                           "donated; a mapping file can name others";
+  for (unsigned i = 0; i < count; ++i)
+    (void)pair(i, i);
+}
+
 /// Checks that data flow and tree paths, each by itself, give no different
 /// pairs.
 LogicalResult StateFinder::checkAgainstPaths(ArrayRef<int32_t> byPath) {
@@ -606,7 +637,10 @@ LogicalResult StateFinder::run() {
   if (failed(checkAgainstPaths(byPath)))
     return failure();
   pairByPath();
-  if (failed(pairByAlias()) || failed(pairByPosition()) || failed(checkPairs()))
+  if (failed(pairByAlias()) || failed(pairByPosition()))
+    return failure();
+  pairWithoutDonors();
+  if (failed(checkPairs()))
     return failure();
   peelStacked();
   inferRoles();
