@@ -60,6 +60,7 @@ private:
   bool dependsThroughScalar(unsigned param, const FlatOp &op);
   int32_t reachedParam(ValueId value) const;
   void computeReach();
+  void findCollectiveUsers();
   LogicalResult refuse(unsigned param, StringRef reason);
 
   bool isOutput(ValueId value) const {
@@ -86,6 +87,8 @@ private:
   std::vector<int32_t> found;
   /// The axes over which ranks come to disagree.
   Disagreement disagreement;
+  /// By value: the axes of collectives that use it and are no all_reduces.
+  std::vector<AxisMask> usedOver;
   /// By value: the only param whose next value it reaches, by any path and
   /// element by element.
   std::vector<int32_t> reached, reachedElementwise;
@@ -143,6 +146,23 @@ void GradientFinder::computeReach() {
   }
 }
 
+/// Finds the collectives that use each value. They need all of a gradient,
+/// which waits for its own reduction. O(ops).
+void GradientFinder::findCollectiveUsers() {
+  usedOver.assign(graph.values.size(), 0);
+  for (const FlatOp &op : llvm::reverse(graph.ops)) {
+    if (op.isDead)
+      continue;
+    AxisMask axes = isCommunication(op.kind) && op.kind != OpKind::AllReduce
+                        ? op.collective.axes
+                        : AxisMask(0);
+    for (ValueId result : op.results)
+      axes |= usedOver[result];
+    for (ValueId operand : op.operands)
+      usedOver[operand] |= axes;
+  }
+}
+
 /// The param whose gradient a reduced value would be. A norm over all gradients
 /// reaches every param, but none element by element.
 int32_t GradientFinder::reachedParam(ValueId value) const {
@@ -197,6 +217,8 @@ std::string GradientFinder::whyNoGradient(OpId id, int32_t &param) const {
     return "integers have no mean";
   if (found[param] != kNone)
     return "the mapping names another gradient";
+  if (op.collective.axes & usedOver[result])
+    return "another collective over its axes uses it";
   return "";
 }
 
@@ -217,6 +239,7 @@ void GradientFinder::remarkKept(const FlatOp &op, unsigned param,
 /// them.
 LogicalResult GradientFinder::findReductions() {
   computeReach();
+  findCollectiveUsers();
   std::map<unsigned, SmallVector<OpId, 1>> candidates;
   auto keep = [&](OpId id, int32_t param, const std::string &reason) {
     const FlatOp &op = graph.ops[id];
