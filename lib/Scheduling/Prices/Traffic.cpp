@@ -52,6 +52,7 @@ private:
 
 void Counter::readUses(const TrafficOp &op) {
   std::vector<int32_t> used;
+  used.reserve(op.operands.size());
   for (int32_t operand : op.operands)
     used.push_back(viewed[operand]);
   std::sort(used.begin(), used.end());
@@ -143,6 +144,7 @@ std::vector<int64_t> bagua::countTraffic(const std::vector<TrafficOp> &ops,
   Counter counter(ops, bytes);
   counter.readUses(escaping);
   std::vector<int64_t> moved;
+  moved.reserve(ops.size());
   for (const TrafficOp &op : ops)
     moved.push_back(counter.count(op));
   return moved;
