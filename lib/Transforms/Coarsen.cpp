@@ -236,7 +236,7 @@ constexpr int64_t kLongestNs = INT64_MAX / 4;
 static void setDuration(ComputeOp merged, ArrayRef<ComputeOp> cluster,
                         const std::optional<DeviceRates> &device) {
   int64_t knownNs = 0, longestNs = -1, estimatedNs = 0;
-  // What counts most says where the duration comes from.
+  // The larger part says where the duration comes from.
   ComputeOp timed;
   bool isEstimated = false;
   for (ComputeOp op : cluster) {

@@ -713,8 +713,7 @@ def flax_linen():
                    lambda p, b: cross_entropy(Net().apply({"params": p}, b["x"]), b["y"]))
 
 
-@construct
-def flax_nnx():
+def nnx_net():
     from flax import nnx
 
     class Net(nnx.Module):
@@ -725,11 +724,21 @@ def flax_nnx():
         def __call__(self, x):
             return self.second(jnp.tanh(self.first(x)))
 
-    definition, params = nnx.split(Net(nnx.Rngs(0)))
+    return Net(nnx.Rngs(0))
+
+
+def nnx_gradients(net, prefix=""):
+    return {f"{prefix}{layer}.{name}": getattr(getattr(net, layer), name).value
+            for layer in ("first", "second") for name in ("kernel", "bias")}
+
+
+@construct
+def flax_nnx():
+    from flax import nnx
+    definition, params = nnx.split(nnx_net())
     step = trained(optax.adam(1e-3), params,
                    lambda p, b: cross_entropy(nnx.merge(definition, p)(b["x"]), b["y"]))
-    step.gradients = {f"{layer}.{name}": getattr(getattr(params, layer), name).value
-                      for layer in ("first", "second") for name in ("kernel", "bias")}
+    step.gradients = nnx_gradients(params)
     return step
 
 

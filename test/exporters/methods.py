@@ -10,7 +10,7 @@ from jax import lax
 from jax.sharding import PartitionSpec as P
 
 from constructs import (BATCH, BRANCHED, CLASSES, CONSTRUCTS, HIDDEN, SHARDED, WIDTH, Step, apply_dense, construct, cross_entropy,
-                        data, dense, key, mlp, mlp_loss, mlp_params, paths, trained)
+                        data, dense, key, mlp, mlp_loss, mlp_params, nnx_gradients, nnx_net, paths, trained)
 
 MAPPED = ("pmap", "stacked", *SHARDED[:2])
 
@@ -346,16 +346,7 @@ def pipeline_in_a_scan():
 def nnx_optimizer():
     """A model and its optimizer are one graph of objects."""
     from flax import nnx
-
-    class Net(nnx.Module):
-        def __init__(self, rngs):
-            self.first = nnx.Linear(WIDTH, HIDDEN, rngs=rngs)
-            self.second = nnx.Linear(HIDDEN, CLASSES, rngs=rngs)
-
-        def __call__(self, x):
-            return self.second(jnp.tanh(self.first(x)))
-
-    model = Net(nnx.Rngs(0))
+    model = nnx_net()
     definition, state = nnx.split(nnx.ModelAndOptimizer(model, optax.adam(1e-3), wrt=nnx.Param))
 
     def run(comm, state, batch):
@@ -364,9 +355,7 @@ def nnx_optimizer():
         optimizer.update(comm.mean(grads))
         return nnx.split(optimizer)[1], comm.mean(loss)
 
-    gradients = {f"model.{layer}.{name}": getattr(getattr(model, layer), name).value
-                 for layer in ("first", "second") for name in ("kernel", "bias")}
-    return Step(run, {"state": state}, data(), gradients=gradients)
+    return Step(run, {"state": state}, data(), gradients=nnx_gradients(model, "model."))
 
 
 @construct

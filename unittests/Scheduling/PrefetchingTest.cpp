@@ -95,7 +95,7 @@ bool isValid(const OpGraph &graph, const std::vector<int32_t> &order) {
     for (int32_t from : graph.operandsOf(op))
       if (from >= 0 && place[from] > place[op])
         return false;
-    // What reads a state's old value, and stood before the new one, still does.
+    // Readers of a state's old value still stand before its new one.
     int32_t writer = graph.yields[1];
     for (int32_t from : graph.operandsOf(op))
       if (from == OpGraph::state(1) && op < writer && place[op] > place[writer])
@@ -105,7 +105,7 @@ bool isValid(const OpGraph &graph, const std::vector<int32_t> &order) {
 }
 } // namespace
 
-// Of four layers of 10 ns, whose params take 10 ns to gather, all but the first
+// Four layers take 10 ns each, and so do their gathers. All but the first
 // gather run beside the layer before. One gather ahead is enough.
 TEST(PrefetchingTest, GathersRunBesideTheLayerBefore) {
   Builder step;
@@ -239,7 +239,7 @@ TEST(PrefetchingTest, RandomStepsComeNearTheBestOrder) {
         step.compute(below(10), {operand(false), operand(false)});
       step.isAwaited.back() = below(8) == 0;
     }
-    // Of the last ops any may make the state, which others read.
+    // Any op may make the state, which others read.
     std::optional<Prefetch> found = step.run(below(9) - 1);
     std::vector<int32_t> order(step.graph.size());
     std::iota(order.begin(), order.end(), 0);

@@ -62,8 +62,8 @@ TEST(TrafficTest, PartsCountAsWhatTheyAre) {
               ElementsAre(0, 0, 40, 25, 20));
 }
 
-// What is known when the step is compiled, and communication, take no time
-// here.
+// Constants are known when the step is compiled, and communication takes its
+// time elsewhere.
 TEST(TrafficTest, ConstantsAndCommunicationCountNothing) {
   std::vector<TrafficOp> ops = {{Traffic::None, {}, {1}},
                                 {Traffic::Fused, {0, 1}, {2}},
@@ -118,8 +118,8 @@ struct RandomStep {
         return &op;
     return nullptr;
   }
-  /// What a kernel that needs the value reads if it may keep `unwritten` in
-  /// registers.
+  /// Adds the values that a kernel reads to have this one, if it may keep
+  /// `unwritten` in registers.
   void read(int32_t value, const std::set<int32_t> &unwritten,
             std::set<int32_t> &into) const {
     value = viewed(value);

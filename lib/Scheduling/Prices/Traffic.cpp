@@ -45,7 +45,8 @@ private:
   std::vector<int32_t> users;
   /// An op that is not fused needs the value in memory.
   std::vector<bool> isForced;
-  /// What a kernel reads to have a value: itself where it is in memory.
+  /// By value: those that a kernel reads to have it; itself where it is in
+  /// memory.
   std::vector<std::vector<int32_t>> sources;
 };
 } // namespace

@@ -14,7 +14,7 @@
 
 namespace bagua {
 
-/// What an op does with memory.
+/// The way in which an op uses memory.
 enum class Traffic : uint8_t {
   /// Reads its operands and writes its results: dot, convolution, sort.
   Kernel,

@@ -29,7 +29,7 @@ private:
     int64_t flops = 0;
     int64_t bytes = 0;
   };
-  /// What an op's bodies cost; nothing for an op without any.
+  /// The cost of an op's bodies; nothing for an op without any.
   Cost innerCostOf(mlir::Operation *op, InitialValue initial);
   Cost costOf(mlir::Block &block);
   Cost costOfLoop(mlir::Operation *op, InitialValue initial);

@@ -22,7 +22,7 @@ namespace bagua::importer {
 inline constexpr llvm::StringLiteral kManualComputation =
     "sdy.manual_computation";
 
-/// What is done to loops that communicate.
+/// The ways to treat loops that communicate.
 struct LoopOptions {
   /// Reductions leave loops that only add them up or stack them (Hoist.h).
   bool hoists = true;

@@ -93,7 +93,7 @@ FailureOr<bool> Unroller::unroll(Operation *op) {
     return false;
   std::optional<CountedLoop> loop = readCountedLoop(
       op, [&](unsigned i) { return integerOf(op->getOperand(i)); }, functions);
-  // What the condition communicates, and how often, is unknown.
+  // Nobody knows how often a condition communicates.
   if (!loop || communicates(op->getRegion(0), functions))
     return false;
   if (failed(inlineCalls(op->getRegion(1).front(), functions, scopes)))
