@@ -50,9 +50,7 @@ struct AnnotateCostsPass
         isChanged = true;
       } else if (device && !op.getCostNs() &&
                  (op.getFlops() || op.getBytes())) {
-        setCost(op,
-                rooflineNs(op.getFlops().value_or(0), op.getBytes().value_or(0),
-                           *device),
+        setCost(op, withLaunchNs(kernelNsOf(op, *device), *device),
                 CostSource::Roofline);
         isChanged = true;
       }

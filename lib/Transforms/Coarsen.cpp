@@ -246,8 +246,7 @@ static void setDuration(ComputeOp merged, ArrayRef<ComputeOp> cluster,
         timed = op;
       longestNs = std::max(longestNs, *ns);
     } else if (device && (op.getFlops() || op.getBytes())) {
-      int64_t ns = kernelNs(op.getFlops().value_or(0),
-                            op.getBytes().value_or(0), *device);
+      int64_t ns = kernelNsOf(op, *device);
       estimatedNs = std::min(estimatedNs, kLongestNs - ns) + ns;
       isEstimated = true;
     }

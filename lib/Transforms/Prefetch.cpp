@@ -50,16 +50,13 @@ static void estimate(StepOp step, const BlockOrder &block, OpGraph &graph) {
   for (auto [index, op] : llvm::enumerate(block))
     if (auto compute = dyn_cast<ComputeOp>(op); compute && !compute.getCostNs())
       graph.setNs(static_cast<int32_t>(index),
-                  static_cast<double>(kernelNs(compute.getFlops().value_or(0),
-                                               compute.getBytes().value_or(0),
-                                               *device)));
+                  static_cast<double>(kernelNsOf(compute, *device)));
 }
 
 namespace {
 struct PrefetchPass : public bagua::impl::PrefetchPassBase<PrefetchPass> {
   void runOnOperation() override {
     StepOp step = getOperation();
-    markAllAnalysesPreserved();
     auto ops = step.getBody().front().without_terminator();
     // Micro-batches have an order of their own.
     if (llvm::none_of(ops,
@@ -68,7 +65,7 @@ struct PrefetchPass : public bagua::impl::PrefetchPassBase<PrefetchPass> {
                                cast<StepOpInterface>(op).getCollective();
                       }) ||
         llvm::any_of(ops, [](Operation &op) { return microBatchOf(&op); }))
-      return;
+      return markAllAnalysesPreserved();
     BlockOrder block(step);
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
     if (failed(cluster))
@@ -84,7 +81,7 @@ struct PrefetchPass : public bagua::impl::PrefetchPassBase<PrefetchPass> {
     CollectivePrices prices(*cluster);
     std::optional<Prefetch> found = prefetch(problem, prices);
     if (!found)
-      return;
+      return markAllAnalysesPreserved();
     applyOrder(step, llvm::map_to_vector(
                          found->order, [&](int32_t op) { return block[op]; }));
     if (Report *report = getReport(&getContext()))

@@ -53,3 +53,7 @@ std::optional<DeviceRates> bagua::ratesOf(StepOp step) {
   return DeviceRates{device.getFlopPerS(), device.getBytesPerS(),
                      device.getLaunchNs()};
 }
+
+int64_t bagua::kernelNsOf(ComputeOp op, const DeviceRates &device) {
+  return kernelNs(op.getFlops().value_or(0), op.getBytes().value_or(0), device);
+}

@@ -25,6 +25,9 @@ ComputeOp giveTimed(StepOp step, mlir::Operation *op);
 /// The rates of the device of the step's cluster, if it has one.
 std::optional<DeviceRates> ratesOf(StepOp step);
 
+/// The time of an op's flops and bytes, without a launch; 0 without any.
+int64_t kernelNsOf(ComputeOp op, const DeviceRates &device);
+
 } // namespace bagua
 
 #endif // BAGUA_TRANSFORMS_ALGORITHMS_PROGRAMOPS_H
